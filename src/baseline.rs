@@ -1,0 +1,1 @@
+//! Blessed earlier results.

@@ -1,0 +1,1 @@
+//! Coded diagnostics that show file, line, column and help.

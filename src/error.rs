@@ -1,0 +1,1 @@
+//! The top-level error with exit code and help.

@@ -1,0 +1,1 @@
+//! One escaping layer per output sink.

@@ -1,0 +1,1 @@
+//! Every exit code, documented once.

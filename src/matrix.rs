@@ -1,0 +1,1 @@
+//! Dimension x rating counts and the VERA-MH scores.

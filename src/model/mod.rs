@@ -1,0 +1,1 @@
+//! Chat models: wires, profiles, retry, budget, cassette.

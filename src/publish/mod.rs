@@ -1,0 +1,1 @@
+//! Forges, summaries, outputs, annotations.

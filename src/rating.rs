@@ -1,0 +1,1 @@
+//! Ratings with their path and evidence.

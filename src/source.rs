@@ -1,0 +1,1 @@
+//! Loaded text with line and column spans.

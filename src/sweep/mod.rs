@@ -1,0 +1,1 @@
+//! Plan, conversation loop, scheduler, journal, shards.

@@ -1,0 +1,1 @@
+//! Evaluation bundles: manifest, personas, flow rubric, prompts.

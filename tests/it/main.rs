@@ -1,0 +1,1 @@
+//! Integration tests, one binary so that the crate is linked once.
