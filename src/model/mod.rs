@@ -1,1 +1,307 @@
-//! Chat models: wires, profiles, retry, budget, cassette.
+//! Chat models: one trait, the request and the typed outcomes that every provider is reduced to.
+//!
+//! A request that reached the provider and came back is an [`Exchange`], even when it holds a refusal or nothing
+//! at all: what it means depends on the role and is decided by the caller. A [`ModelError`] is a call that gave
+//! no exchange after all retries.
+
+use std::fmt;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+
+/// Who a model plays in the sweep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Plays the person in need.
+    User,
+    /// The chatbot that is gated.
+    Candidate,
+    /// Walks the rubric.
+    Judge,
+}
+
+impl Role {
+    /// All roles in the order of the flow.
+    pub const ALL: [Self; 3] = [Self::User, Self::Candidate, Self::Judge];
+
+    /// The word used in configuration and reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Candidate => "candidate",
+            Self::Judge => "judge",
+        }
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// Side of a message as the called model sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Author {
+    /// Said to the model.
+    User,
+    /// Said by the model earlier.
+    Assistant,
+}
+
+/// One message of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Message {
+    /// Whose.
+    pub author: Author,
+    /// Its text, never empty.
+    pub text: Arc<str>,
+}
+
+impl Message {
+    /// Said to the model.
+    pub fn user(text: impl Into<Arc<str>>) -> Self {
+        Self { author: Author::User, text: text.into() }
+    }
+
+    /// Said by the model earlier.
+    pub fn assistant(text: impl Into<Arc<str>>) -> Self {
+        Self { author: Author::Assistant, text: text.into() }
+    }
+}
+
+/// The closed answer a judge must give: an object `{answer, reasoning}` with `answer` one of the options.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AnswerFormat {
+    /// The allowed answers, in the order of the rubric.
+    pub options: Vec<String>,
+}
+
+/// What a call is for. Names the call in the journal and the cassette; never sent to a provider.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CallId {
+    /// The conversation it belongs to. Stateful chatbots key their session by it.
+    pub conversation: String,
+    /// The part of the work: `turn-7`, `question-12`, `confirm-12`.
+    pub step: String,
+    /// Which draw of the same request this is, from 1; re-asks and repeats count up and are never answered from
+    /// the reply of another draw.
+    pub draw: u32,
+}
+
+/// One request to a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChatRequest {
+    /// What the call is for.
+    pub id: CallId,
+    /// The role that the called model plays.
+    pub role: Role,
+    /// System prompt; long and shared between the calls of one transcript, hence counted.
+    pub system: Option<Arc<str>>,
+    /// Messages, oldest first; the last one is the user's.
+    pub messages: Vec<Message>,
+    /// The closed answer that is wanted, for judges.
+    pub answer: Option<AnswerFormat>,
+    /// Groups calls that share a prefix, for the providers' prompt caches.
+    pub cache_group: Option<String>,
+    /// The rubric question a judge call asks, for the scripted judge and for logs; never sent to a provider.
+    pub question: Option<QuestionTag>,
+}
+
+/// Names the rubric question of a judge call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct QuestionTag {
+    /// Its id in the rubric.
+    pub id: String,
+    /// Its failure mode, if the rubric has labels.
+    pub label: Option<String>,
+    /// Its dimension.
+    pub dimension: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What came back, by kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// An ordinary reply.
+    Reply,
+    /// The model declined through the provider's refusal channel; the text is what it said, possibly empty.
+    Refusal,
+    /// The provider's filter blocked the prompt; there is no text.
+    PromptFiltered,
+    /// The provider's filter cut or replaced the reply.
+    ReplyFiltered,
+    /// The reply ran into its length limit; the text is cut off, possibly empty.
+    Truncated,
+    /// A finished reply without text.
+    Empty,
+    /// The prompt is longer than the model's context.
+    ContextOverflow,
+}
+
+/// Tokens of one call, each in exactly one bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Prompt tokens that were neither read from nor written to a cache.
+    pub input: u64,
+    /// Prompt tokens read from a cache.
+    pub cache_read: u64,
+    /// Prompt tokens written to a cache.
+    pub cache_write: u64,
+    /// Reply tokens without reasoning.
+    pub output: u64,
+    /// Reasoning tokens, billed as output.
+    pub reasoning: u64,
+}
+
+/// Whether a reply was made now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The provider answered this call.
+    Live,
+    /// A recorded exchange was replayed.
+    Replayed,
+}
+
+/// A call that reached the model and came back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// What kind of answer it is.
+    pub outcome: Outcome,
+    /// The text the model wrote (thinking left out).
+    pub text: String,
+    /// Tokens, `None` when the provider did not say.
+    pub usage: Option<Usage>,
+    /// A gateway's own price for the call in micro-dollars, when it gives one.
+    pub cost_micros: Option<u64>,
+    /// The model id the provider returned.
+    pub model: Option<String>,
+    /// HTTP requests made for this call, at least 1 when live.
+    pub attempts: u32,
+    /// Made now or replayed.
+    pub origin: Origin,
+}
+
+/// Why a call gave no exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Failure {
+    /// Rate limit, still there after the retries.
+    Rate,
+    /// The provider is overloaded.
+    Overload,
+    /// A server error.
+    Server,
+    /// No answer in time.
+    Timeout,
+    /// The connection failed or broke.
+    Transport,
+    /// The answer does not follow the provider's protocol.
+    Protocol,
+    /// Money or a daily quota is used up: no call can succeed.
+    Quota,
+    /// The key is missing, wrong or not allowed: no call can succeed.
+    Auth,
+    /// The model or the address does not exist: no call can succeed.
+    NotFound,
+    /// The provider refuses the request's form.
+    BadRequest,
+    /// The run's budget or deadline is used up.
+    Budget,
+    /// The run was asked to stop.
+    Cancelled,
+    /// A stateful chatbot may have taken the message: the conversation must be started again.
+    Restart,
+    /// A local program died or closed its output.
+    Exited,
+}
+
+impl Failure {
+    /// Whether every further call of this role would fail the same way.
+    pub fn stops_run(self) -> bool {
+        matches!(self, Self::Quota | Self::Auth | Self::NotFound | Self::Budget | Self::Cancelled)
+    }
+
+    /// The word used in reports and outputs.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Rate => "rate limit",
+            Self::Overload => "overload",
+            Self::Server => "server error",
+            Self::Timeout => "timeout",
+            Self::Transport => "transport",
+            Self::Protocol => "protocol",
+            Self::Quota => "quota",
+            Self::Auth => "authentication",
+            Self::NotFound => "not found",
+            Self::BadRequest => "bad request",
+            Self::Budget => "budget",
+            Self::Cancelled => "cancelled",
+            Self::Restart => "restart",
+            Self::Exited => "program exited",
+        }
+    }
+}
+
+/// A call that gave no exchange after all retries.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{role} model: {}: {message}", failure.word())]
+pub struct ModelError {
+    /// The role that was called.
+    pub role: Role,
+    /// Why.
+    pub failure: Failure,
+    /// What the provider said, redacted and bounded.
+    pub message: String,
+    /// HTTP requests made for this call.
+    pub attempts: u32,
+}
+
+/// What is known about a model before it is called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ModelIdentity {
+    /// Provider profile, such as `openai` or `scripted`.
+    pub provider: String,
+    /// The model id as requested.
+    pub model: String,
+    /// SHA-256 of everything in the configuration that shapes its replies (parameters, prompts, endpoint).
+    pub settings: String,
+}
+
+impl ModelIdentity {
+    /// `provider/model`, as people write it.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.provider, self.model)
+    }
+
+    /// Whether the model is the offline script, whose results measure nothing.
+    pub fn is_scripted(&self) -> bool {
+        self.provider == "scripted"
+    }
+}
+
+/// A model that can be talked to.
+pub trait ChatModel: Send + Sync + fmt::Debug {
+    /// What is known about it.
+    fn identity(&self) -> &ModelIdentity;
+
+    /// Makes one call, with retries, limits and budget inside.
+    fn reply<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<Exchange, ModelError>>;
+
+    /// Starts a fresh conversation on the other side. A stateful chatbot may greet: that is its first message.
+    /// Calling it again for the same conversation drops the earlier session.
+    fn open<'a>(&'a self, _conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Ends the conversation on the other side; failures only warn.
+    fn close<'a>(&'a self, _conversation: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
