@@ -1,1 +1,3 @@
 //! The configuration file, read and validated.
+
+pub mod model;

@@ -4,11 +4,15 @@
 //! at all: what it means depends on the role and is decided by the caller. A [`ModelError`] is a call that gave
 //! no exchange after all retries.
 
+mod money;
+
 use std::fmt;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+
+pub use money::Money;
 
 /// Who a model plays in the sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -107,6 +111,9 @@ pub struct ChatRequest {
     pub answer: Option<AnswerFormat>,
     /// Groups calls that share a prefix, for the providers' prompt caches.
     pub cache_group: Option<String>,
+    /// How many times the configured output cap this call may write: 1 normally, more when an earlier draw was
+    /// truncated. Clamped to what the model can write; no effect where no cap is sent.
+    pub output_scale: u32,
     /// The rubric question a judge call asks, for the scripted judge and for logs; never sent to a provider.
     pub question: Option<QuestionTag>,
 }
@@ -178,8 +185,14 @@ pub struct Exchange {
     pub text: String,
     /// Tokens, `None` when the provider did not say.
     pub usage: Option<Usage>,
-    /// A gateway's own price for the call in micro-dollars, when it gives one.
-    pub cost_micros: Option<u64>,
+    /// The text of the model's reasoning where the provider shows it: evidence for the artifact, never part of
+    /// what the other side reads.
+    pub thinking: Option<String>,
+    /// The provider's own word for why the reply ended, with the filter's category where there is one.
+    pub finish: Option<String>,
+    /// What the call cost: the gateway's own figure when it gives one, else tokens times prices. `None` when the
+    /// price or the usage is unknown, never 0 for that.
+    pub cost: Option<Money>,
     /// The model id the provider returned.
     pub model: Option<String>,
     /// HTTP requests made for this call, at least 1 when live.
@@ -202,6 +215,8 @@ pub enum Failure {
     Timeout,
     /// The connection failed or broke.
     Transport,
+    /// The server's certificate is not trusted: no call can succeed.
+    Tls,
     /// The answer does not follow the provider's protocol.
     Protocol,
     /// Money or a daily quota is used up: no call can succeed.
@@ -225,7 +240,7 @@ pub enum Failure {
 impl Failure {
     /// Whether every further call of this role would fail the same way.
     pub fn stops_run(self) -> bool {
-        matches!(self, Self::Quota | Self::Auth | Self::NotFound | Self::Budget | Self::Cancelled)
+        matches!(self, Self::Quota | Self::Auth | Self::NotFound | Self::Tls | Self::Budget | Self::Cancelled)
     }
 
     /// The word used in reports and outputs.
@@ -236,6 +251,7 @@ impl Failure {
             Self::Server => "server error",
             Self::Timeout => "timeout",
             Self::Transport => "transport",
+            Self::Tls => "untrusted certificate",
             Self::Protocol => "protocol",
             Self::Quota => "quota",
             Self::Auth => "authentication",
