@@ -1,1 +1,12 @@
 //! Integration tests, one binary so that the crate is linked once.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::print_stderr,
+    reason = "clippy.toml allows them in tests, but clippy does not see helpers of an integration test as tests"
+)]
+
+mod escape;
