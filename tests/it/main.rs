@@ -10,3 +10,4 @@
 )]
 
 mod escape;
+mod hfo;
