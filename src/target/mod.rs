@@ -1,5 +1,9 @@
 //! Evaluation bundles: manifest, personas, flow rubric and prompts, loaded, validated and fingerprinted.
 
+pub mod persona;
+pub mod rubric;
+pub mod table;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
