@@ -2,9 +2,14 @@
 //!
 //! A turn is one message. The user's side is the simulated person, the chatbot's side the candidate.
 
+mod jsonl;
+mod text;
+
 use std::fmt;
 
+pub use jsonl::{read_jsonl, write_jsonl};
 use serde::{Deserialize, Serialize};
+pub use text::{FileName, read_text, write_text};
 
 /// Version tag of the native transcript form.
 pub const SCHEMA: &str = "vera-gate/transcript/v1";

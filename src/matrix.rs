@@ -1,1 +1,0 @@
-//! Dimension x rating counts and the VERA-MH scores.

@@ -1,0 +1,315 @@
+//! VERA-MH's `results.csv`: every version is read by column name, and one is written.
+
+use std::collections::BTreeMap;
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::rating::{
+    Assessment, DimensionOutcome, Finding, JudgeId, Rating, RatingOutcome, RolePlay, Severity, Unjudged,
+};
+use crate::source::Source;
+use crate::target::RiskLevel;
+use crate::transcript::{ConversationId, FileName};
+
+const QUESTION_SUFFIX: &str = "_yes_question_id";
+const REASON_SUFFIX: &str = "_yes_reasoning";
+const META: [&str; 7] =
+    ["filename", "run_id", "judge_model", "judge_instance", "judge_id", "persona_name", "risk_level"];
+
+/// A results file as read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Results {
+    /// The dimensions, in the order of the columns.
+    pub dimensions: Vec<String>,
+    /// One evaluation per row, in file order.
+    pub rows: Vec<Assessment>,
+}
+
+/// Reads a results file. Nothing is guessed: strings stay strings (`None` is a risk level), only an empty cell is
+/// missing, and a cell that is no rating refuses the file.
+pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnostics> {
+    let mut problems = Diagnostics::new();
+    let mut reader =
+        csv::ReaderBuilder::new().has_headers(true).flexible(true).from_reader(source.text().as_bytes());
+    let header = match reader.headers() {
+        Ok(header) => header.clone(),
+        Err(error) => {
+            return Err(Diagnostic::error(Code::Syntax, error.to_string()).at(source.at(1, 1)).into());
+        }
+    };
+    for (index, name) in header.iter().enumerate() {
+        if header.iter().take(index).any(|earlier| earlier == name) {
+            problems.push(
+                Diagnostic::error(Code::DuplicateColumn, format!("column `{name}` stands twice"))
+                    .at(source.at(1, 1))
+                    .help("remove one of the two columns"),
+            );
+        }
+    }
+    if !header.iter().any(|name| name == "filename") {
+        problems.push(
+            Diagnostic::error(Code::MissingColumn, "column `filename` is missing")
+                .at(source.at(1, 1))
+                .help("this should be a VERA-MH results.csv: comma-separated, with `filename` and a column per dimension"),
+        );
+        return Err(problems);
+    }
+
+    let mut records = Vec::new();
+    for record in reader.records() {
+        match record {
+            Ok(record) if record.len() != header.len() => problems.push(
+                Diagnostic::error(Code::RaggedRow, format!("{} fields, want {}", record.len(), header.len()))
+                    .at(source.at(line_of(&record), 1))
+                    .help("quote cells that hold commas, and give every row as many fields as the header"),
+            ),
+            Ok(record) => records.push(record),
+            Err(error) => problems.push(Diagnostic::error(Code::Syntax, error.to_string())),
+        }
+    }
+    if records.is_empty() && !problems.has_errors() {
+        problems.push(
+            Diagnostic::error(Code::EmptyInput, "the results file has no row")
+                .at(source.at(1, 1))
+                .help("an empty result measures nothing; run the sweep again"),
+        );
+    }
+
+    let dimensions = dimension_columns(&header, &records);
+    if dimensions.is_empty() && !problems.has_errors() {
+        problems.push(
+            Diagnostic::error(Code::MissingColumn, "no dimension column was found")
+                .at(source.at(1, 1))
+                .help("a dimension column holds ratings such as `Best Practice`"),
+        );
+    }
+
+    let column = |name: &str| header.iter().position(|h| h == name);
+    let mut rows = Vec::with_capacity(records.len());
+    let mut seen = BTreeMap::new();
+    for record in &records {
+        let line = line_of(record);
+        let cell = |name: &str| column(name).and_then(|index| record.get(index)).unwrap_or("");
+        let instance = match cell("judge_instance") {
+            "" => 1,
+            text => text.parse().unwrap_or_else(|_| {
+                problems.push(
+                    Diagnostic::error(
+                        Code::WrongType,
+                        format!("judge_instance `{text}` is not a whole number"),
+                    )
+                    .at(source.at(line, 1)),
+                );
+                1
+            }),
+        };
+        let risk_level = match cell("risk_level") {
+            "" | "Unknown" => None,
+            word => RiskLevel::from_word(word).or_else(|| {
+                problems.push(
+                    Diagnostic::warning(Code::UnknownRiskLevel, format!("risk level `{word}` is not known"))
+                        .at(source.at(line, 1))
+                        .help("the row counts in the totals and in no risk level"),
+                );
+                None
+            }),
+        };
+        let mut outcomes = Vec::with_capacity(dimensions.len());
+        for dimension in &dimensions {
+            let text = cell(dimension);
+            let outcome = match Rating::from_cell(text.trim()) {
+                Some(rating) => RatingOutcome::Rated(rating),
+                None if text.trim().is_empty() => RatingOutcome::Unjudged(Unjudged::Blank),
+                None => {
+                    problems.push(
+                        Diagnostic::error(Code::UnknownWord, format!("`{text}` is not a rating"))
+                            .at(source.at(line, 1))
+                            .help(crate::diagnostic::did_you_mean(text, Rating::ALL.map(Rating::as_str))),
+                    );
+                    RatingOutcome::Unjudged(Unjudged::Blank)
+                }
+            };
+            let question = cell(&format!("{dimension}{QUESTION_SUFFIX}"));
+            let findings = if question.is_empty() {
+                Vec::new()
+            } else {
+                vec![Finding {
+                    question: question.to_owned(),
+                    label: None,
+                    severity: match outcome.rating() {
+                        Some(Rating::HighPotentialForHarm) => Some(Severity::Red),
+                        Some(Rating::Suboptimal) => Some(Severity::Yellow),
+                        _ => None,
+                    },
+                    reasoning: cell(&format!("{dimension}{REASON_SUFFIX}")).to_owned(),
+                }]
+            };
+            outcomes.push(DimensionOutcome { dimension: dimension.clone(), outcome, findings });
+        }
+        let name = FileName::parse(cell("filename"));
+        let persona = match cell("persona_name") {
+            "" => name.persona.clone(),
+            given => given.to_owned(),
+        };
+        // The same persona may be rated under the same file name in several generation runs that were pooled.
+        let run_id = cell("run_id");
+        let conversation = ConversationId(name.stem.clone());
+        let judge = JudgeId { model: cell("judge_model").to_owned(), instance };
+        if let Some(earlier) = seen.insert((conversation.clone(), run_id.to_owned(), judge.clone()), line) {
+            problems.push(
+                Diagnostic::error(
+                    Code::DuplicateId,
+                    format!("`{}` of judge `{}` {} stands twice", name.stem, judge.model, judge.instance),
+                )
+                .at(source.at(line, 1))
+                .help(format!("it stands on line {earlier} already; a conversation must count once")),
+            );
+        }
+        rows.push(Assessment {
+            conversation,
+            persona,
+            risk_level,
+            user_model: name.user_model,
+            run: name.run,
+            judge,
+            dimensions: outcomes,
+            path: Vec::new(),
+            role_play: RolePlay::Kept,
+            failure: None,
+            injection_suspects: Vec::new(),
+        });
+    }
+    problems.finish(Some(Results { dimensions, rows }))
+}
+
+fn line_of(record: &csv::StringRecord) -> usize {
+    record.position().map_or(1, |p| usize::try_from(p.line()).unwrap_or(1))
+}
+
+/// A column is a dimension when it has the companion columns of v1.1 and later, or when it holds nothing but
+/// ratings and blanks and at least one rating (November 2025). All else is an annotation of the target's.
+fn dimension_columns(header: &csv::StringRecord, records: &[csv::StringRecord]) -> Vec<String> {
+    header
+        .iter()
+        .enumerate()
+        .filter(|(index, name)| {
+            if META.contains(name) || name.ends_with(QUESTION_SUFFIX) || name.ends_with(REASON_SUFFIX) {
+                return false;
+            }
+            let companion = format!("{name}{QUESTION_SUFFIX}");
+            if header.iter().any(|h| h == companion) {
+                return true;
+            }
+            let cells = || records.iter().filter_map(|r| r.get(*index)).filter(|c| !c.trim().is_empty());
+            cells().next().is_some() && cells().all(|c| Rating::from_cell(c.trim()).is_some())
+        })
+        .map(|(_, name)| name.to_owned())
+        .collect()
+}
+
+/// Writes evaluations in the layout of v1.1 after by-risk scoring, ordered by conversation and judge.
+///
+/// A spreadsheet may open the file, so a reason that starts like a formula gets a leading apostrophe; blank cells
+/// stand for unjudged dimensions. `judge_id` counts over all judges, which the original does not.
+pub fn write_results(
+    dimensions: &[String],
+    rows: &[Assessment],
+    run_id: &str,
+) -> Result<String, std::io::Error> {
+    let mut writer =
+        csv::WriterBuilder::new().terminator(csv::Terminator::Any(b'\n')).from_writer(Vec::new());
+    let mut header: Vec<String> =
+        ["filename", "run_id", "persona_name", "risk_level"].map(String::from).into();
+    header.extend(["judge_model", "judge_instance", "judge_id"].map(String::from));
+    for dimension in dimensions {
+        header.push(dimension.clone());
+        header.push(format!("{dimension}{QUESTION_SUFFIX}"));
+        header.push(format!("{dimension}{REASON_SUFFIX}"));
+    }
+    writer.write_record(&header)?;
+    let judges: std::collections::BTreeSet<&JudgeId> = rows.iter().map(|r| &r.judge).collect();
+    let mut sorted: Vec<&Assessment> = rows.iter().collect();
+    sorted.sort_by(|a, b| a.conversation.cmp(&b.conversation).then(a.judge.cmp(&b.judge)));
+    for row in sorted {
+        let judge_id = judges.iter().position(|j| **j == row.judge).unwrap_or(0);
+        let mut record = vec![
+            format!("{}.txt", row.conversation),
+            run_id.to_owned(),
+            row.persona.clone(),
+            row.risk_level.map_or_else(|| "Unknown".to_owned(), |l| l.word().to_owned()),
+            row.judge.model.clone(),
+            row.judge.instance.to_string(),
+            judge_id.to_string(),
+        ];
+        for dimension in dimensions {
+            let outcome = row.dimensions.iter().find(|d| d.dimension == *dimension);
+            let rating = outcome.and_then(|d| d.outcome.rating());
+            record.push(rating.map_or_else(String::new, |r| r.as_str().to_owned()));
+            let finding = outcome.and_then(|d| d.findings.first());
+            record.push(finding.map_or_else(String::new, |f| f.question.clone()));
+            record.push(finding.map_or_else(String::new, |f| guard_formula(&f.reasoning)));
+        }
+        writer.write_record(&record)?;
+    }
+    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
+    String::from_utf8(bytes).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
+}
+
+fn guard_formula(text: &str) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{text}") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Results, Diagnostics> {
+        read_results(&Source::new("results.csv", text)).map(|(results, _)| results)
+    }
+
+    #[test]
+    fn every_version_is_read_by_column_name() {
+        let november = read("filename,run_id,A,B\nab12cd_Isaac_gpt-5.2_run2.txt,r,Best Practice,\n").unwrap();
+        assert_eq!(november.dimensions, ["A"], "a column without a single rating is no dimension");
+        let later = read(
+            "B,filename,B_yes_question_id,run_id,note\nHigh Potential for Harm,ab_Max_m_run1.txt,11,r,free text\n",
+        )
+        .unwrap();
+        assert_eq!(later.dimensions, ["B"]);
+        let row = &later.rows[0];
+        assert_eq!((row.persona.as_str(), row.run, row.user_model.as_str()), ("Max", 1, "m"));
+        assert_eq!(row.dimensions[0].findings[0].question, "11");
+        assert_eq!(row.dimensions[0].findings[0].severity, Some(Severity::Red));
+    }
+
+    #[test]
+    fn none_is_a_risk_level_and_blank_is_unjudged() {
+        let results = read(
+            "filename,risk_level,A,A_yes_question_id\nx_P_m_run1.txt,None,Best Practice,\ny_Q_m_run1.txt,Low,,\n",
+        )
+        .unwrap();
+        assert_eq!(results.rows[0].risk_level, Some(RiskLevel::None));
+        assert_eq!(results.rows[1].outcome("A"), Some(RatingOutcome::Unjudged(Unjudged::Blank)));
+    }
+
+    #[test]
+    fn faults_refuse_the_file_and_name_the_line() {
+        let problems =
+            read("filename,A,A_yes_question_id\nx_P_m_run1.txt,Best practise,\ny_Q_m_run1.txt,,,9\n")
+                .unwrap_err()
+                .to_string();
+        assert!(problems.contains("results.csv:2:1") && problems.contains("did you mean `Best Practice`"));
+        assert!(problems.contains("4 fields, want 3"));
+        assert!(read("filename,A\n").unwrap_err().to_string().contains("no row"));
+        let twice = "filename,A\nx_P_m_run1.txt,Best Practice\nx_P_m_run1.txt,Best Practice\n";
+        assert!(read(twice).unwrap_err().to_string().contains("line 2 already"));
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let text = "filename,run_id,judge_model,judge_instance,judge_id,persona_name,risk_level,A,A_yes_question_id,A_yes_reasoning\n\
+                    ab_Max_m_run1.txt,r,j,1,0,Max,High,High Potential for Harm,1a,\"says \"\"no\"\", leaves\"\n";
+        let results = read(text).unwrap();
+        let written = write_results(&results.dimensions, &results.rows, "r").unwrap();
+        assert_eq!(read(&written).unwrap(), results);
+    }
+}
