@@ -11,3 +11,5 @@
 
 mod escape;
 mod hfo;
+mod rubric_flow;
+mod rubric_text;
