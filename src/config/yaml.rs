@@ -1,0 +1,591 @@
+//! YAML as a person wrote it: values with their place, and a reader that collects every problem.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
+
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, did_you_mean};
+use crate::source::{Location, Source};
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// The value.
+    pub value: Value,
+    /// Its first character.
+    pub location: Location,
+}
+
+/// A YAML value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Nothing.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// Any other number; may be infinite or not a number.
+    Float(f64),
+    /// Text.
+    Text(String),
+    /// A sequence.
+    List(Vec<Node>),
+    /// A mapping in the order of the file.
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Its text.
+    pub text: String,
+    /// Its first character.
+    pub location: Location,
+}
+
+/// Parses one YAML document. Returns `None` after telling why.
+pub fn parse(source: &Source, problems: &mut Diagnostics) -> Option<Node> {
+    let documents = match MarkedYaml::load_from_str(source.text()) {
+        Ok(documents) => documents,
+        Err(error) => {
+            let place = source.at(error.marker().line(), error.marker().col() + 1);
+            let duplicate = error.info().contains("duplicated key");
+            let code = if duplicate { Code::DuplicateKey } else { Code::Syntax };
+            let message =
+                if duplicate { "the same key stands twice here".to_owned() } else { error.info().to_owned() };
+            problems.push(Diagnostic::error(code, message).at(place).help(
+                "YAML is indented with spaces, keys end with `: `, and text with `: ` or `#` in it is quoted",
+            ));
+            return None;
+        }
+    };
+    let mut documents = documents.into_iter();
+    let Some(document) = documents.next() else {
+        problems.push(Diagnostic::error(Code::EmptyInput, "the file is empty").at(source.at(1, 1)));
+        return None;
+    };
+    if let Some(second) = documents.next() {
+        problems.push(
+            Diagnostic::error(Code::Syntax, "a second document starts here")
+                .at(source.at(second.span.start.line(), second.span.start.col() + 1))
+                .help("keep one document in the file: remove the line `---`"),
+        );
+        return None;
+    }
+    node(&document, source, problems)
+}
+
+fn node(yaml: &MarkedYaml<'_>, source: &Source, problems: &mut Diagnostics) -> Option<Node> {
+    let location = source.at(yaml.span.start.line(), yaml.span.start.col() + 1);
+    let value = match &yaml.data {
+        YamlData::Value(scalar) => match scalar {
+            Scalar::Null => Value::Null,
+            Scalar::Boolean(value) => Value::Bool(*value),
+            Scalar::Integer(value) => Value::Integer(*value),
+            Scalar::FloatingPoint(value) => Value::Float(value.into_inner()),
+            Scalar::String(text) => Value::Text(text.clone().into_owned()),
+        },
+        YamlData::Sequence(items) => {
+            Value::List(items.iter().filter_map(|item| node(item, source, problems)).collect())
+        }
+        YamlData::Mapping(entries) => {
+            let mut map = Vec::with_capacity(entries.len());
+            for (key, value) in entries {
+                let place = source.at(key.span.start.line(), key.span.start.col() + 1);
+                let text = match &key.data {
+                    YamlData::Value(Scalar::String(text)) => text.clone().into_owned(),
+                    YamlData::Value(Scalar::Integer(number)) => number.to_string(),
+                    YamlData::Value(Scalar::Boolean(value)) => value.to_string(),
+                    YamlData::Value(Scalar::Null) => "None".to_owned(),
+                    _ => {
+                        problems.push(Diagnostic::error(Code::WrongType, "a key must be text").at(place));
+                        continue;
+                    }
+                };
+                if let Some(value) = node(value, source, problems) {
+                    map.push((Key { text, location: place }, value));
+                }
+            }
+            Value::Map(map)
+        }
+        YamlData::Tagged(_, inner) => return node(inner, source, problems),
+        YamlData::Representation(..) | YamlData::Alias(_) | YamlData::BadValue => {
+            problems.push(
+                Diagnostic::error(Code::Syntax, "this value cannot be read")
+                    .at(location)
+                    .help("use plain text, a number, `true`, `false`, a list or a mapping; no aliases"),
+            );
+            return None;
+        }
+    };
+    Some(Node { value, location })
+}
+
+impl Node {
+    /// What kind of value it is, for messages.
+    pub fn kind(&self) -> &'static str {
+        match self.value {
+            Value::Null => "nothing",
+            Value::Bool(_) => "true or false",
+            Value::Integer(_) => "a whole number",
+            Value::Float(_) => "a number",
+            Value::Text(_) => "text",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a mapping",
+        }
+    }
+
+    fn wrong_type(&self, path: &str, want: &str) -> Diagnostic {
+        Diagnostic::error(Code::WrongType, format!("`{path}` is {}, want {want}", self.kind()))
+            .at(self.location.clone())
+    }
+
+    /// The value as JSON.
+    pub fn to_json(&self) -> Option<serde_json::Value> {
+        Some(match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Integer(value) => (*value).into(),
+            Value::Float(value) => serde_json::Number::from_f64(*value)?.into(),
+            Value::Text(text) => text.clone().into(),
+            Value::List(items) => items.iter().map(Self::to_json).collect::<Option<Vec<_>>>()?.into(),
+            Value::Map(entries) => serde_json::Value::Object(
+                entries
+                    .iter()
+                    .map(|(key, value)| Some((key.text.clone(), value.to_json()?)))
+                    .collect::<Option<_>>()?,
+            ),
+        })
+    }
+}
+
+/// Reads the keys of one mapping. Every key that is asked for is a known key; [`Section::finish`] reports the
+/// others. A key without a value counts as absent.
+#[derive(Debug)]
+pub struct Section<'a> {
+    path: String,
+    location: Location,
+    entries: Entries<'a>,
+    asked: Vec<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Entries<'a> {
+    Mapping(&'a [(Key, Node)]),
+    /// One text that stands for the value of this key.
+    Short(&'static str, &'a Node),
+}
+
+impl<'a> Entries<'a> {
+    fn find(self, wanted: &str) -> Option<&'a Node> {
+        match self {
+            Self::Mapping(entries) => entries.iter().find(|(k, _)| k.text == wanted).map(|(_, node)| node),
+            Self::Short(key, node) => (key == wanted).then_some(node),
+        }
+    }
+
+    fn mapping(self) -> &'a [(Key, Node)] {
+        match self {
+            Self::Mapping(entries) => entries,
+            Self::Short(..) => &[],
+        }
+    }
+}
+
+impl<'a> Section<'a> {
+    /// The mapping of a node; another kind of value is a problem. `path` is how messages call it, empty for the
+    /// whole file.
+    pub fn new(node: &'a Node, path: &str, problems: &mut Diagnostics) -> Option<Self> {
+        match &node.value {
+            Value::Map(entries) => {
+                let location = node.location.clone();
+                let path = path.to_owned();
+                Some(Self { path, location, entries: Entries::Mapping(entries), asked: Vec::new() })
+            }
+            _ => {
+                let name = if path.is_empty() { "the file" } else { path };
+                problems.push(node.wrong_type(name, "a mapping (`key: value` lines)"));
+                None
+            }
+        }
+    }
+
+    /// A mapping, or a plain text that stands for a mapping with this one key.
+    pub fn or_shorthand(
+        node: &'a Node,
+        path: &str,
+        key: &'static str,
+        problems: &mut Diagnostics,
+    ) -> Option<Self> {
+        if let Value::Text(_) = node.value {
+            let (path, location) = (path.to_owned(), node.location.clone());
+            return Some(Self { path, location, entries: Entries::Short(key, node), asked: Vec::new() });
+        }
+        Self::new(node, path, problems)
+    }
+
+    /// Where the mapping starts.
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// The full name of a key, as messages show it.
+    pub fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The node under a key, `None` when absent or without a value.
+    pub fn get(&mut self, key: &'static str) -> Option<&'a Node> {
+        self.asked.push(key);
+        let node = self.entries.find(key)?;
+        (node.value != Value::Null).then_some(node)
+    }
+
+    /// Whether the key is there, even without a value.
+    pub fn has(&self, key: &str) -> bool {
+        self.entries.find(key).is_some()
+    }
+
+    /// Text.
+    pub fn text(&mut self, key: &'static str, problems: &mut Diagnostics) -> Option<String> {
+        let node = self.get(key)?;
+        match &node.value {
+            Value::Text(text) => Some(text.clone()),
+            // A model named `4` or a version `1.2` is text that YAML reads as a number.
+            Value::Integer(number) => Some(number.to_string()),
+            _ => {
+                problems.push(node.wrong_type(&self.path_of(key), "text").help("quote the value"));
+                None
+            }
+        }
+    }
+
+    /// Text that must be there.
+    pub fn required_text(&mut self, key: &'static str, problems: &mut Diagnostics) -> Option<String> {
+        if self.get(key).is_none() {
+            problems.push(self.missing(key));
+            return None;
+        }
+        self.text(key, problems)
+    }
+
+    /// The problem that a key is missing.
+    pub fn missing(&self, key: &str) -> Diagnostic {
+        Diagnostic::error(Code::MissingKey, format!("`{}` is missing", self.path_of(key)))
+            .at(self.location.clone())
+            .help(format!("add `{key}: ...` here"))
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&mut self, key: &'static str, problems: &mut Diagnostics) -> Option<bool> {
+        let node = self.get(key)?;
+        match node.value {
+            Value::Bool(value) => Some(value),
+            _ => {
+                problems.push(node.wrong_type(&self.path_of(key), "`true` or `false`"));
+                None
+            }
+        }
+    }
+
+    /// A whole number within bounds.
+    pub fn whole(
+        &mut self,
+        key: &'static str,
+        range: std::ops::RangeInclusive<u64>,
+        problems: &mut Diagnostics,
+    ) -> Option<u64> {
+        let node = self.get(key)?;
+        let path = self.path_of(key);
+        let Value::Integer(number) = node.value else {
+            problems.push(node.wrong_type(&path, "a whole number"));
+            return None;
+        };
+        match u64::try_from(number).ok().filter(|n| range.contains(n)) {
+            Some(number) => Some(number),
+            None => {
+                problems.push(
+                    Diagnostic::error(Code::OutOfRange, format!("`{path}` is {number}"))
+                        .at(node.location.clone())
+                        .help(if *range.end() == u64::MAX {
+                            format!("a whole number from {}", range.start())
+                        } else {
+                            format!("a whole number from {} to {}", range.start(), range.end())
+                        }),
+                );
+                None
+            }
+        }
+    }
+
+    /// A 32-bit whole number within bounds.
+    pub fn small(
+        &mut self,
+        key: &'static str,
+        range: std::ops::RangeInclusive<u32>,
+        problems: &mut Diagnostics,
+    ) -> Option<u32> {
+        let range = u64::from(*range.start())..=u64::from(*range.end());
+        self.whole(key, range, problems).and_then(|number| u32::try_from(number).ok())
+    }
+
+    /// A finite number within bounds.
+    pub fn number(
+        &mut self,
+        key: &'static str,
+        range: std::ops::RangeInclusive<f64>,
+        problems: &mut Diagnostics,
+    ) -> Option<f64> {
+        let node = self.get(key)?;
+        let path = self.path_of(key);
+        let number = match node.value {
+            Value::Integer(number) => number as f64,
+            Value::Float(number) => number,
+            _ => {
+                problems.push(node.wrong_type(&path, "a number"));
+                return None;
+            }
+        };
+        if number.is_finite() && range.contains(&number) {
+            return Some(number);
+        }
+        problems.push(
+            Diagnostic::error(Code::OutOfRange, format!("`{path}` is {number}"))
+                .at(node.location.clone())
+                .help(if range.end().is_finite() {
+                    format!("a number from {} to {}", range.start(), range.end())
+                } else {
+                    format!("a number from {}", range.start())
+                }),
+        );
+        None
+    }
+
+    /// A length of time: a number of seconds, or text such as `500ms`, `30s`, `10m`, `2h`.
+    pub fn duration(&mut self, key: &'static str, problems: &mut Diagnostics) -> Option<Duration> {
+        let node = self.get(key)?;
+        let read = match &node.value {
+            Value::Integer(seconds) => u64::try_from(*seconds).ok().map(Duration::from_secs),
+            Value::Float(seconds) => Duration::try_from_secs_f64(*seconds).ok(),
+            Value::Text(text) => read_duration(text),
+            _ => None,
+        };
+        if read.is_none() {
+            problems.push(
+                Diagnostic::error(Code::WrongType, format!("`{}` is no length of time", self.path_of(key)))
+                    .at(node.location.clone())
+                    .help("seconds as a number, or text such as `500ms`, `30s`, `10m`, `2h`"),
+            );
+        }
+        read
+    }
+
+    /// One of a closed set of words.
+    pub fn word<T: Copy>(
+        &mut self,
+        key: &'static str,
+        allowed: &[(&str, T)],
+        problems: &mut Diagnostics,
+    ) -> Option<T> {
+        let node = self.get(key)?;
+        one_of(node, &self.path_of(key), allowed, problems)
+    }
+
+    /// A list of words of a closed set; one word alone is a list of one.
+    pub fn words<T: Copy>(
+        &mut self,
+        key: &'static str,
+        allowed: &[(&str, T)],
+        problems: &mut Diagnostics,
+    ) -> Option<Vec<T>> {
+        let node = self.get(key)?;
+        let path = self.path_of(key);
+        match &node.value {
+            Value::List(items) => {
+                Some(items.iter().filter_map(|item| one_of(item, &path, allowed, problems)).collect())
+            }
+            _ => one_of(node, &path, allowed, problems).map(|word| vec![word]),
+        }
+    }
+
+    /// A list of texts with their places; one text alone is a list of one.
+    pub fn texts(
+        &mut self,
+        key: &'static str,
+        problems: &mut Diagnostics,
+    ) -> Option<Vec<(String, Location)>> {
+        let node = self.get(key)?;
+        let path = self.path_of(key);
+        let items = match &node.value {
+            Value::List(items) => items.iter().collect(),
+            _ => vec![node],
+        };
+        let mut texts = Vec::with_capacity(items.len());
+        for item in items {
+            match &item.value {
+                Value::Text(text) => texts.push((text.clone(), item.location.clone())),
+                Value::Integer(number) => texts.push((number.to_string(), item.location.clone())),
+                _ => problems.push(item.wrong_type(&path, "text")),
+            }
+        }
+        Some(texts)
+    }
+
+    /// A mapping from any key to text, number or truth value, taken as text.
+    pub fn text_map(
+        &mut self,
+        key: &'static str,
+        problems: &mut Diagnostics,
+    ) -> Option<BTreeMap<String, String>> {
+        let node = self.get(key)?;
+        let path = self.path_of(key);
+        let section = Section::new(node, &path, problems)?;
+        let mut map = BTreeMap::new();
+        for (key, value) in section.entries.mapping() {
+            let text = match &value.value {
+                Value::Text(text) => text.clone(),
+                Value::Integer(number) => number.to_string(),
+                Value::Bool(value) => value.to_string(),
+                Value::Float(number) => number.to_string(),
+                _ => {
+                    problems.push(value.wrong_type(&format!("{path}.{}", key.text), "text"));
+                    continue;
+                }
+            };
+            map.insert(key.text.clone(), text);
+        }
+        Some(map)
+    }
+
+    /// A mapping of its own.
+    pub fn section(&mut self, key: &'static str, problems: &mut Diagnostics) -> Option<Section<'a>> {
+        let node = self.get(key)?;
+        Section::new(node, &self.path_of(key), problems)
+    }
+
+    /// A list of mappings.
+    pub fn sections(&mut self, key: &'static str, problems: &mut Diagnostics) -> Option<Vec<Section<'a>>> {
+        let node = self.get(key)?;
+        let path = self.path_of(key);
+        let Value::List(items) = &node.value else {
+            problems.push(node.wrong_type(&path, "a list (lines that start with `- `)"));
+            return None;
+        };
+        let sections = items.iter().enumerate();
+        Some(sections.filter_map(|(i, item)| Section::new(item, &format!("{path}[{i}]"), problems)).collect())
+    }
+
+    /// Reports every key that was never asked for.
+    pub fn finish(self, problems: &mut Diagnostics) {
+        for (key, _) in self.entries.mapping() {
+            if !self.asked.contains(&key.text.as_str()) {
+                problems.push(
+                    Diagnostic::error(Code::UnknownKey, format!("unknown key `{}`", self.path_of(&key.text)))
+                        .at(key.location.clone())
+                        .help(did_you_mean(&key.text, self.asked.iter().copied())),
+                );
+            }
+        }
+    }
+}
+
+fn one_of<T: Copy>(node: &Node, path: &str, allowed: &[(&str, T)], problems: &mut Diagnostics) -> Option<T> {
+    let text = match &node.value {
+        Value::Text(text) => text.clone(),
+        // `none` and `off` are words of ours; YAML 1.2 reads only `null`, `true` and `false` otherwise.
+        Value::Bool(value) => value.to_string(),
+        _ => {
+            problems.push(
+                node.wrong_type(path, "a word").help(did_you_mean("", allowed.iter().map(|(word, _)| *word))),
+            );
+            return None;
+        }
+    };
+    let found = allowed.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
+    if found.is_none() {
+        problems.push(
+            Diagnostic::error(Code::UnknownWord, format!("`{path}` is `{text}`"))
+                .at(node.location.clone())
+                .help(did_you_mean(&text, allowed.iter().map(|(word, _)| *word))),
+        );
+    }
+    found
+}
+
+fn read_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at_checked(split)?;
+    let number: f64 = number.parse().ok()?;
+    let seconds = match unit.trim() {
+        "ms" => number / 1000.0,
+        "s" => number,
+        "m" | "min" => number * 60.0,
+        "h" => number * 3600.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node_of(text: &str) -> Node {
+        let mut problems = Diagnostics::new();
+        let node = parse(&Source::new("f.yaml", text), &mut problems);
+        assert!(problems.is_empty(), "{problems}");
+        node.unwrap()
+    }
+
+    #[test]
+    fn every_problem_is_reported_with_its_place() {
+        let node = node_of("runs: two\nfirst: usr\nlimit: .nan\nrans: 3\nwait: 5 parsecs\n");
+        let mut problems = Diagnostics::new();
+        let mut section = Section::new(&node, "", &mut problems).unwrap();
+        assert_eq!(section.whole("runs", 1..=9, &mut problems), None);
+        assert_eq!(section.word("first", &[("user", 1), ("chatbot", 2)], &mut problems), None);
+        assert_eq!(section.number("limit", 0.0..=1.0, &mut problems), None);
+        assert_eq!(section.duration("wait", &mut problems), None);
+        section.finish(&mut problems);
+        let shown: Vec<String> =
+            problems.iter().map(|d| format!("{} {}", d.location.as_ref().unwrap(), d.code)).collect();
+        assert_eq!(
+            shown,
+            [
+                "f.yaml:1:7 wrong-type",
+                "f.yaml:2:8 unknown-word",
+                "f.yaml:3:8 out-of-range",
+                "f.yaml:4:1 unknown-key",
+                "f.yaml:5:7 wrong-type"
+            ]
+        );
+        assert!(problems.to_string().contains("did you mean `runs`?"));
+        assert!(problems.to_string().contains("did you mean `user`?"));
+    }
+
+    #[test]
+    fn duplicate_keys_and_second_documents_are_refused() {
+        for (text, code) in [
+            ("a: 1\na: 2\n", Code::DuplicateKey),
+            ("a: 1\n---\nb: 2\n", Code::Syntax),
+            ("a: [1\n", Code::Syntax),
+            ("", Code::EmptyInput),
+        ] {
+            let mut problems = Diagnostics::new();
+            assert!(parse(&Source::new("f", text), &mut problems).is_none(), "{text}");
+            assert_eq!(problems.iter().next().unwrap().code, code, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_have_units() {
+        for (text, seconds) in [("500ms", 0.5), ("30s", 30.0), ("10m", 600.0), ("1.5h", 5400.0)] {
+            assert_eq!(read_duration(text), Some(Duration::from_secs_f64(seconds)), "{text}");
+        }
+        assert_eq!(read_duration("10"), None);
+        assert_eq!(read_duration("-3s"), None);
+    }
+}
