@@ -1,7 +1,11 @@
 //! Loaded text with positions: what a diagnostic needs to show the line it is about.
 
+pub mod files;
+
 use std::fmt;
 use std::sync::Arc;
+
+pub use files::{FileSet, ReadError};
 
 /// A text that a person wrote, with the name under which it is shown.
 ///

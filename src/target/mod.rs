@@ -1,12 +1,23 @@
 //! Evaluation bundles: manifest, personas, flow rubric and prompts, loaded, validated and fingerprinted.
 
+pub mod embedded;
+mod load;
+pub mod manifest;
 pub mod persona;
+pub mod prompt;
 pub mod rubric;
+pub mod summary;
 pub mod table;
 
 use std::fmt;
 
+use semver::Version;
 use serde::{Deserialize, Serialize};
+
+pub use load::{BUILTIN, load, load_from};
+pub use persona::Persona;
+pub use prompt::Prompts;
+pub use rubric::Rubric;
 
 /// A persona's suicide risk (or, in other targets, the like), in the order of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -45,4 +56,50 @@ impl fmt::Display for RiskLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
+}
+
+/// An evaluation bundle whose parts are known to fit together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Short name: from the manifest, else the name of the folder.
+    pub name: String,
+    /// Version, where the manifest states one. VERA-MH's own manifests state none.
+    pub version: Option<Version>,
+    /// Title for reports.
+    pub title: Option<String>,
+    /// Whether clinicians validated it, where the manifest says so.
+    pub clinically_validated: Option<bool>,
+    /// What reports must say about it.
+    pub notice: Option<String>,
+    /// The personas of all files, at least one, with unique names.
+    pub personas: Vec<Persona>,
+    /// The column the risk levels were read from.
+    pub risk_column: Option<String>,
+    /// Columns of the persona table that `results.csv` repeats.
+    pub annotation_columns: Vec<String>,
+    /// The flow of questions.
+    pub rubric: Rubric,
+    /// The texts of the requests.
+    pub prompts: Prompts,
+    /// What results must share to be comparable.
+    pub fingerprints: Fingerprints,
+}
+
+impl Target {
+    /// The persona with exactly this name.
+    pub fn persona(&self, name: &str) -> Option<&Persona> {
+        self.personas.iter().find(|persona| persona.name == name)
+    }
+}
+
+/// SHA-256 of each part in lower-case hex, over its text without byte order mark and with Unix line ends.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fingerprints {
+    /// The rubric table.
+    pub rubric: String,
+    /// The persona tables and how risk levels are read from them.
+    pub personas: String,
+    /// The prompt templates of user model and judge.
+    pub prompts: String,
 }

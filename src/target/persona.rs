@@ -121,7 +121,8 @@ impl RowReader<'_> {
             .iter()
             .zip(&row.cells)
             .filter(|(column, _)| !column.text.trim().is_empty())
-            .map(|(column, cell)| (column.text.clone(), cell.text.clone()))
+            // VERA-MH opens the file in text mode, which turns every line end inside a cell into `\n`.
+            .map(|(column, cell)| (column.text.clone(), cell.text.replace("\r\n", "\n").replace('\r', "\n")))
             .collect();
         Persona {
             name: name_cell.text,

@@ -13,3 +13,4 @@ mod escape;
 mod hfo;
 mod rubric_flow;
 mod rubric_text;
+mod target;

@@ -22,7 +22,7 @@ fn parse_text(text: &str) -> Result<(Rubric, Diagnostics), Diagnostics> {
 }
 
 fn rubric(rows: &[&str]) -> Rubric {
-    parse_text(&table(rows)).map(|(rubric, _)| rubric).unwrap_or_else(|problems| panic!("{problems}"))
+    parse_text(&table(rows)).map_or_else(|problems| panic!("{problems}"), |(rubric, _)| rubric)
 }
 
 fn problems(rows: &[&str]) -> Diagnostics {
