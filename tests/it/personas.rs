@@ -168,8 +168,8 @@ fn names_are_unique_over_both_files_and_safe_in_file_names() {
 
 #[test]
 fn each_file_holds_its_ages() {
-    assert_eq!(faults::age(&rows(ADULTS), 18..=100), NO_FAULT);
-    assert_eq!(faults::age(&rows(YOUTH), 13..=17), NO_FAULT);
+    assert_eq!(faults::ages(&rows(ADULTS), 18..=100), NO_FAULT);
+    assert_eq!(faults::ages(&rows(YOUTH), 13..=17), NO_FAULT);
     assert!(rows(ADULTS).iter().filter(|row| age(row) > 75).count() >= 10, "people over 75");
 }
 
@@ -288,8 +288,8 @@ fn the_checks_notice_damage() {
     assert_ne!(faults::counts(&sorted, ADULT_COUNTS), NO_FAULT, "right counts, wrong order");
     assert_ne!(faults::names(&damaged("Name", &adults[1]["Name"])), NO_FAULT);
     assert_ne!(faults::names(&damaged("Name", "../x")), NO_FAULT);
-    assert_ne!(faults::age(&damaged("Age", "Older teenager: 17"), 18..=100), NO_FAULT);
-    assert_ne!(faults::age(&damaged("Age", "Young adult"), 18..=100), NO_FAULT);
+    assert_ne!(faults::ages(&damaged("Age", "Older teenager: 17"), 18..=100), NO_FAULT);
+    assert_ne!(faults::ages(&damaged("Age", "Young adult"), 18..=100), NO_FAULT);
     assert_ne!(faults::words(&damaged(STYLE, "Shouting: capitals"), &WORDS), NO_FAULT);
     assert_ne!(faults::words(&damaged(DISCLOSURE, "Openly: yes"), &WORDS), NO_FAULT);
     assert_ne!(faults::pairs(&at_risk(&damaged(DISCLOSURE, "Denying: no")), &PAIRS_AT_RISK), NO_FAULT);

@@ -8,9 +8,11 @@ use super::{
 };
 
 /// Words for ways and means. None may occur, whatever it would mean there: a reader must not have to guess.
-const METHOD_WORDS: &str = "asphyxia asphyxiate balcony blade bleed bleeding bridge cliff cut cutting drown drowning \
-    firearm gun hang hanged hanging jump jumping knife ledge medication medications noose overdose overdosed pill pills \
-    pistol poison railway razor rifle roof rope shoot strangle suffocate tablets wrists";
+const METHOD_WORDS: &str = "asphyxia asphyxiate balcony blade bleach bleed bleeding bridge cliff cut cuts cutting drown drowned \
+    drowning drowns firearm gas gun guns hang hanged hanging hangs jump jumped jumping jumps knife \
+    knives ledge medication medications noose overdose overdosed pill pills pistol poison poisoned \
+    railway razor rifle roof rope scissors shoot shoots shotgun strangle suffocate tablet tablets tracks \
+    train trains wrist wrists";
 
 fn jaccard<T: Ord>(left: &BTreeSet<T>, right: &BTreeSet<T>) -> f64 {
     left.intersection(right).count() as f64 / left.union(right).count().max(1) as f64
@@ -181,7 +183,7 @@ pub(super) fn method(people: &[Row]) -> Vec<String> {
     faults
 }
 
-pub(super) fn age(people: &[Row], years: RangeInclusive<u32>) -> Vec<String> {
+pub(super) fn ages(people: &[Row], years: RangeInclusive<u32>) -> Vec<String> {
     people
         .iter()
         .filter(|row| !years.contains(&age(row)))
