@@ -14,4 +14,5 @@ mod hfo;
 mod personas;
 mod rubric_flow;
 mod rubric_text;
+mod stats_fixtures;
 mod target;

@@ -1,0 +1,258 @@
+//! Every statistics fixture against the library, at the tolerance its reference states.
+//!
+//! The fixtures come from scipy, statsmodels, irrCAC, krippendorff and exact rationals. Each test asserts how many cases
+//! it ran, so that an empty or shortened file fails.
+
+use serde_json::Value;
+use std::path::Path;
+use vera_gate::stats::cluster::{DesignEffectRule, Inference, clustered};
+use vera_gate::stats::interval::{clopper_pearson, jeffreys, newcombe, wilson};
+use vera_gate::stats::multiplicity::{
+    Hypothesis, benjamini_hochberg, bonferroni, hochberg, holm, tarone_holm,
+};
+use vera_gate::stats::sign_flip::{PersonaDelta, sign_flip, smallest_attainable};
+use vera_gate::stats::{Alpha, Confidence, Count, Interval, Sides};
+
+/// Exact tests and multiplicity: checked against exact rationals.
+const EXACT: f64 = 1e-12;
+/// Beta and normal quantiles.
+const QUANTILE: f64 = 1e-10;
+
+fn load(name: &str) -> Value {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stats").join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// The cases of a file, at least and at most as many as it is known to hold.
+fn cases(file: &Value, expected: usize) -> &[Value] {
+    let cases = file["cases"].as_array().expect("cases");
+    assert_eq!(cases.len(), expected, "number of cases");
+    cases
+}
+
+fn integer(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("not a count: {value}"))
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("not a number: {value}"))
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().expect("list").iter().map(number).collect()
+}
+
+fn count(k: &Value, n: &Value) -> Count {
+    Count::new(integer(k), integer(n)).expect("valid count")
+}
+
+/// Relative comparison; values that are zero must be zero up to the tolerance.
+#[track_caller]
+fn close(actual: f64, expected: &Value, tolerance: f64, what: &str) {
+    let expected = number(expected);
+    let scale = expected.abs().max(f64::MIN_POSITIVE);
+    let within =
+        (actual - expected).abs() <= tolerance * scale || (expected == 0.0 && actual.abs() <= tolerance);
+    assert!(within, "{what}: {actual:e} instead of {expected:e}");
+}
+
+#[track_caller]
+fn close_list(actual: &[f64], expected: &Value, tolerance: f64, what: &str) {
+    let expected = expected.as_array().expect("list");
+    assert_eq!(actual.len(), expected.len(), "{what}");
+    for (actual, expected) in actual.iter().zip(expected) {
+        close(*actual, expected, tolerance, what);
+    }
+}
+
+/// One-sided 95 % bounds or a two-sided interval, `null` where nothing is defined.
+#[track_caller]
+fn close_interval(actual: Option<Interval>, lower: &Value, upper: &Value, what: &str) {
+    match actual {
+        None => assert!(lower.is_null() && upper.is_null(), "{what}: {lower} {upper}"),
+        Some(interval) => {
+            close(interval.lower, lower, QUANTILE, what);
+            close(interval.upper, upper, QUANTILE, what);
+        }
+    }
+}
+
+#[test]
+fn proportion_intervals() {
+    let file = load("fx_proportion_ci.json");
+    let mut compared = 0;
+    for case in cases(&file, 53) {
+        let count = count(&case["k"], &case["n"]);
+        type Method = fn(Count, Sides, Confidence) -> Option<Interval>;
+        let methods: [(&str, Method); 3] = [
+            ("wilson", |c, s, p| wilson(c, s, p)),
+            ("clopper_pearson", |c, s, p| clopper_pearson(c, s, p)),
+            ("jeffreys", |c, s, p| jeffreys(c, s, p)),
+        ];
+        for (name, method) in methods {
+            let expected = &case[name];
+            let what = format!("{name} {count:?}");
+            let two = &expected["two_sided95"];
+            close_interval(method(count, Sides::Both, Confidence::P95), &two[0], &two[1], &what);
+            close_interval(
+                method(count, Sides::Each, Confidence::P95),
+                &expected["one_sided95_lower"],
+                &expected["one_sided95_upper"],
+                &what,
+            );
+            if let Some(wide) = expected.get("two_sided99") {
+                let p99 = Confidence::new(0.99).expect("valid");
+                close_interval(method(count, Sides::Both, p99), &wide[0], &wide[1], &what);
+            }
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 53 * 3);
+}
+
+#[test]
+fn newcombe_differences() {
+    let file = load("fx_newcombe.json");
+    for case in cases(&file, 46) {
+        let candidate = count(&case["x_cand"], &case["n_cand"]);
+        let baseline = count(&case["x_base"], &case["n_base"]);
+        let p90 = Confidence::new(0.9).expect("valid");
+        for (key, confidence) in [("ci95", Confidence::P95), ("ci90", p90)] {
+            let expected = &case[key];
+            let found = newcombe(candidate, baseline, Sides::Both, confidence);
+            close_interval(found, &expected[0], &expected[1], &format!("{key} {candidate:?} {baseline:?}"));
+        }
+    }
+}
+
+#[test]
+fn cluster_adjusted_bounds() {
+    let file = load("fx_cluster_cp.json");
+    let mut undefined = 0;
+    for case in cases(&file, 42) {
+        let k = case["k"].as_array().expect("k");
+        let n = case["n"].as_array().expect("n");
+        let personas: Vec<Count> = k.iter().zip(n).map(|(k, n)| count(k, n)).collect();
+        let rule = DesignEffectRule::new(number(&case["icc0"]), integer(&case["kmin"])).expect("valid rule");
+        let Some(found) = clustered(&personas, Inference::UsersLikeThese(rule)) else {
+            assert!(case["out"].is_null());
+            undefined += 1;
+            continue;
+        };
+        let out = &case["out"];
+        assert_eq!(found.pooled.successes() as f64, number(&out["k_total"]));
+        assert_eq!(found.pooled.total() as f64, number(&out["n_total"]));
+        assert_eq!(found.personas as u64, integer(&out["personas"]));
+        close(found.pooled.rate().expect("conversations"), &out["rate"], EXACT, "rate");
+        close(found.mean_cluster_size, &out["m_bar"], EXACT, "mean cluster size");
+        close(found.planned, &out["deff_planned"], EXACT, "planned design effect");
+        match found.estimated {
+            None => assert!(out["deff_est"].is_null(), "{out}"),
+            Some(estimated) => close(estimated, &out["deff_est"], EXACT, "estimated design effect"),
+        }
+        close(found.used, &out["deff_used"], EXACT, "design effect");
+        close(found.effective.total(), &out["n_eff"], EXACT, "effective sample size");
+        let bounds = found.bounds(Sides::Each, Confidence::P95);
+        close_interval(bounds, &out["lower95"], &out["upper95"], "cluster-adjusted bounds");
+    }
+    assert_eq!(undefined, 1);
+}
+
+#[test]
+fn multiplicity_adjustments() {
+    let file = load("fx_multiplicity.json");
+    for case in cases(&file, 44) {
+        let p = numbers(&case["p"]);
+        let holm = holm(&p).expect("probabilities");
+        let bh = benjamini_hochberg(&p).expect("probabilities");
+        close_list(&bonferroni(&p).expect("probabilities"), &case["bonferroni"], EXACT, "bonferroni");
+        close_list(&hochberg(&p).expect("probabilities"), &case["hochberg"], EXACT, "hochberg");
+        close_list(&holm, &case["holm"], EXACT, "holm");
+        close_list(&bh, &case["bh"], EXACT, "bh");
+        for (adjusted, rejected) in [(&holm, &case["reject_holm_05"]), (&bh, &case["reject_bh_05"])] {
+            let expected: Vec<bool> =
+                rejected.as_array().expect("list").iter().map(|r| r.as_bool().expect("bool")).collect();
+            let found: Vec<bool> = adjusted.iter().map(|p| *p <= 0.05).collect();
+            assert_eq!(found, expected, "{p:?}");
+        }
+    }
+}
+
+#[test]
+fn tarone_holm_families() {
+    let file = load("fx_tarone_holm.json");
+    for case in cases(&file, 44) {
+        let informative = case["n_nonzero"].as_array().expect("list");
+        let family: Vec<Hypothesis> = numbers(&case["p"])
+            .into_iter()
+            .zip(informative)
+            .map(|(p, n)| Hypothesis {
+                p,
+                smallest_attainable: smallest_attainable(integer(n) as usize).exact,
+            })
+            .collect();
+        let outcome =
+            tarone_holm(&family, Alpha::new(number(&case["alpha"])).expect("alpha")).expect("valid");
+        let testable: Vec<u64> = outcome.testable.iter().map(|position| *position as u64).collect();
+        let expected: Vec<u64> = case["testable"].as_array().expect("list").iter().map(integer).collect();
+        assert_eq!(testable, expected);
+        for (found, expected) in outcome.adjusted.iter().zip(case["adjusted"].as_array().expect("list")) {
+            match found {
+                None => assert!(expected.is_null()),
+                Some(p) => close(*p, expected, EXACT, "adjusted"),
+            }
+        }
+        assert_eq!(outcome.adjusted.len(), family.len());
+    }
+}
+
+/// `"-3/4"` or `"2"`.
+fn fraction(text: &str) -> PersonaDelta {
+    let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
+    PersonaDelta::new(numerator.parse().expect("numerator"), denominator.parse().expect("denominator"))
+        .expect("fraction")
+}
+
+#[test]
+fn sign_flips_against_full_enumeration() {
+    let file = load("fx_signflip.json");
+    for case in cases(&file, 46) {
+        let deltas: Vec<PersonaDelta> =
+            case["d"].as_array().expect("d").iter().map(|d| fraction(d.as_str().expect("text"))).collect();
+        let found = sign_flip(&deltas);
+        assert_eq!(found.personas as u64, integer(&case["n_personas"]));
+        assert_eq!(found.informative as u64, integer(&case["n_nonzero"]));
+        match found.mean {
+            None => assert!(case["mean"].is_null()),
+            Some(mean) => assert!((mean - number(&case["mean"])).abs() <= EXACT),
+        }
+        let expected = &case["p"];
+        close(found.greater.exact, &expected["greater"], EXACT, "greater");
+        close(found.less.exact, &expected["less"], EXACT, "less");
+        close(found.two_sided.exact, &expected["two_sided"], EXACT, "two-sided");
+        close(found.greater.mid, &expected["mid_p_greater"], EXACT, "mid-p");
+        let (numerator, denominator) =
+            case["p_greater_fraction"].as_str().expect("text").split_once('/').expect("fraction");
+        let fraction: f64 = numerator.parse::<f64>().expect("n") / denominator.parse::<f64>().expect("d");
+        assert!((found.greater.exact - fraction).abs() <= EXACT * fraction);
+    }
+}
+
+#[test]
+fn sign_flips_of_realistic_size() {
+    let file = load("fx_signflip_large.json");
+    for case in cases(&file, 6) {
+        let scale = integer(&case["scale"]);
+        let deltas: Vec<PersonaDelta> = case["d_scaled"]
+            .as_array()
+            .expect("d")
+            .iter()
+            .map(|d| PersonaDelta::new(d.as_i64().expect("integer"), scale).expect("fraction"))
+            .collect();
+        let found = sign_flip(&deltas);
+        close(found.greater.exact, &case["p"]["greater"], EXACT, "greater");
+        close(found.greater.mid, &case["p"]["mid_p_greater"], EXACT, "mid-p");
+        close(found.two_sided.exact, &case["p"]["two_sided"], EXACT, "two-sided");
+    }
+}
