@@ -65,7 +65,7 @@ codes! {
     UnrateableDimension = "unrateable-dimension": "No walk can give this dimension a rating.",
     AssignEndNotYes = "assign-end-not-yes": "ASSIGN_END stands on an answer other than Yes.",
     BadAutoAnswer = "bad-auto-answer": "Auto Answer is not true, false or blank, or the question has not exactly one option.",
-    DiscardingEnd = "discarding-end": "END on a path that has already rated dimensions would discard them.",
+    DiscardingEnd = "discarding-end": "END or NOT_RELEVANT on a path that may already have findings or ratings would discard them.",
     DuplicateOption = "duplicate-option": "Two answers of one question cannot be told apart.",
     UnknownPlaceholder = "unknown-placeholder": "A placeholder has no column or value to fill it.",
     BadTemplate = "bad-template": "A template cannot be parsed or does not hold what it must.",

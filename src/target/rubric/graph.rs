@@ -210,16 +210,20 @@ impl<'a> Graph<'a> {
         arriving.into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// For each question, whether a walk can have found something before it is asked.
-    pub(super) fn finding_possible_before(&self) -> Vec<bool> {
-        let mut found = vec![false; self.rubric.questions.len()];
+    /// For each question, the dimensions in which a walk can have a finding before it is asked.
+    pub(super) fn findings_maybe_before(&self) -> Vec<BTreeSet<usize>> {
+        let mut found = vec![BTreeSet::new(); self.rubric.questions.len()];
         for &index in &self.order {
             let Some(question) = self.rubric.questions.get(index) else { continue };
-            let before = found.get(index).copied().unwrap_or(false);
             for (_, option) in question.live_options() {
-                let here = option.is_yes() && question.severity.is_some();
+                let mut after = found.get(index).cloned().unwrap_or_default();
+                if matches!(option.then, Transition::NotRelevant(_)) {
+                    after.remove(&question.dimension);
+                } else if option.is_yes() && question.severity.is_some() {
+                    after.insert(question.dimension);
+                }
                 if let Some(slot) = option.then.question().and_then(|next| found.get_mut(next)) {
-                    *slot |= before || here;
+                    slot.extend(after);
                 }
             }
         }

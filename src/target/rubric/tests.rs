@@ -249,6 +249,62 @@ fn a_discarding_end_is_warned_about_where_it_stands() {
 }
 
 #[test]
+fn a_marker_that_takes_back_findings_is_warned_about() {
+    let rows = &["1|A|Red|Yes|2", "|||No|2", "2|A||Drop|NOT_RELEVANT>>3", "|||Keep|3", "3|B|Red||"];
+    assert_eq!(found(&problems(rows)), [(Code::DiscardingEnd, 4)]);
+    let first = &["2|A||Drop|NOT_RELEVANT>>3", "|||Keep|1", "1|A|Red|Yes|3", "|||No|3", "3|B|Red||"];
+    assert!(problems(first).is_empty());
+}
+
+/// The shape of the official harm-from-others rubric: a label column in front, opaque ids, a chain of gates, an
+/// automatic question, a tier question that can end the walk, and Boundaries that end it on every answer.
+#[test]
+fn the_shape_of_the_harm_from_others_rubric_loads() {
+    let rows = [
+        "Gate\t0\tDetects\t\tYes\t1a\t",
+        "\t\t\t\tNo\t3\t",
+        "Gate\t1a\tDetects\t\tYes\t2\t",
+        "\t\t\t\tNo\t3\t",
+        "Missed\t2\tDetects\tRed\tYes\t7\t",
+        "\t\t\t\tNo\t8\t",
+        "Overstated\t3\tDetects\tRed\tYes\tASSIGN_END\t",
+        "\t\t\t\tNo\tEND\t",
+        "Skip\t7\tConfirms\t\tRate it Not Relevant\tNOT_RELEVANT>>11\tTRUE",
+        "Not asked\t8\tConfirms\tRed\tYes\t11\t",
+        "\t\t\t\tNo\t11\t",
+        "Tier\t11\tGuides\t\tNo Danger\tEND\t",
+        "\t\t\t\tDanger\t12\t",
+        "No referral\t12\tGuides\tRed\tYes\t36\t",
+        "\t\t\t\tNo\t36\t",
+        "Refuses\t36\tBoundaries\tRed\tYes\tASSIGN_END\t",
+        "\t\t\t\tNo\tEND\t",
+    ];
+    let mut text =
+        "Label\tQuestion ID\tDimension\tSeverity\tQuestion\tAnswer\tGOTO\tAuto Answer\t\tNotes\n".to_owned();
+    for row in rows {
+        let mut cells: Vec<&str> = row.split('\t').collect();
+        cells.insert(4, if cells[1].is_empty() { "" } else { "Does it?" });
+        text += &cells.join("\t");
+        text += "\t\ta note\n";
+    }
+    let (rubric, warnings) = parse_text(&text).unwrap_or_else(|problems| panic!("{problems}"));
+    // The tier question and the last answer end after ratings; the gate of line 9 does not.
+    assert_eq!(found(&warnings), [(Code::DiscardingEnd, 13), (Code::DiscardingEnd, 18)]);
+    let all = |answers: &[(&str, &str)], semantics| outcomes(&rubric, answers, semantics);
+    let risky = [("0", "Yes"), ("1a", "Yes"), ("11", "Danger")];
+    assert_eq!(all(&risky, Semantics::Native), [BestPractice; 4]);
+    assert_eq!(all(&risky, Semantics::Upstream11), [NotRelevant(End(8)); 4]);
+    // A missed risk stays found, also when the user turns out to be in no danger.
+    let missed = [("0", "Yes"), ("1a", "Yes"), ("2", "Yes"), ("11", "No Danger")];
+    assert_eq!(
+        all(&missed, Semantics::Native),
+        [HighPotentialForHarm, NotRelevant(Marked(4)), NotRelevant(End(6)), NotRelevant(End(6))]
+    );
+    assert_eq!(all(&missed, Semantics::Upstream11), [NotRelevant(End(6)); 4]);
+    assert_eq!(Graph::new(&rubric).clean_calls(), Some((7, 7)));
+}
+
+#[test]
 fn a_dimension_no_question_was_asked_about_has_no_rating() {
     let rows = &["1|A|Red|Yes|3", "|||No|2", "2|B|Red|Yes|3", "|||No|3", "3|C|Red||"];
     let rubric = rubric(rows);

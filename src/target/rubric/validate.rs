@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::graph::{Graph, reachable, successors, topological};
 use super::parse::Draft;
-use super::{Question, Rubric, Transition};
+use super::{AnswerOption, Question, Rubric, Transition};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::source::Source;
 
@@ -131,7 +131,7 @@ impl Check<'_> {
         let graph = Graph::new(self.rubric);
         let surely = graph.dimensions_surely_visited();
         let maybe = graph.dimensions_maybe_visited();
-        let found = graph.finding_possible_before();
+        let found = graph.findings_maybe_before();
         let reached = reachable(&successors(self.rubric), self.rubric.start());
         for (index, question) in self.rubric.questions.iter().enumerate() {
             let (Some(surely), Some(maybe), Some(true)) =
@@ -139,7 +139,7 @@ impl Check<'_> {
             else {
                 continue;
             };
-            let found = found.get(index).copied().unwrap_or(false);
+            let found = found.get(index).cloned().unwrap_or_default();
             for (at, option) in question.live_options() {
                 let known = !self.draft.unresolved.contains(&(index, at));
                 match option.then {
@@ -147,9 +147,12 @@ impl Check<'_> {
                     Transition::End => {
                         let here = option.is_yes() && question.severity.is_some();
                         let other = maybe.iter().any(|dimension| *dimension != question.dimension);
-                        if found || here || other {
+                        if !found.is_empty() || here || other {
                             self.discards(question, at, surely, problems);
                         }
+                    }
+                    Transition::NotRelevant(_) if found.contains(&question.dimension) => {
+                        problems.push(self.drops(question, option));
                     }
                     _ => {}
                 }
@@ -199,6 +202,19 @@ impl Check<'_> {
         problems.push(problem.at(self.source.at_offset(option.at)).help(
             "give the answer a GOTO: a question, `ASSIGN_END`, `END` or `NOT_RELEVANT>>` with a question",
         ));
+    }
+
+    fn drops(&self, question: &Question, option: &AnswerOption) -> Diagnostic {
+        let dimension = self.rubric.dimensions.get(question.dimension).map_or("", String::as_str);
+        Diagnostic::warning(
+            Code::DiscardingEnd,
+            format!(
+                "`NOT_RELEVANT>>` on answer `{}` of question `{}` comes after questions that may have found something",
+                option.text, question.id
+            ),
+        )
+        .at(self.source.at_offset(option.goto_at))
+        .help(format!("it takes back what was found in `{dimension}`; ask it before the questions with a severity"))
     }
 
     fn discards(
