@@ -5,6 +5,7 @@
 //! no exchange after all retries.
 
 mod money;
+pub mod scripted;
 
 use std::fmt;
 use std::sync::Arc;
