@@ -4,8 +4,35 @@
 //! at all: what it means depends on the role and is decided by the caller. A [`ModelError`] is a call that gave
 //! no exchange after all retries.
 
+mod adapt;
+mod anthropic;
+mod bedrock;
+mod caller;
+mod capabilities;
+pub mod cassette;
+pub mod clock;
+mod command;
+mod connect;
+pub mod context;
+mod endpoint;
+mod errors;
+pub mod gate;
+mod gemini;
+mod hints;
+mod http_endpoint;
+pub mod meter;
 mod money;
+mod ollama;
+mod openai_chat;
+mod openai_responses;
+pub mod prices;
+mod profiles;
+mod provider;
 pub mod scripted;
+mod sse;
+pub mod text;
+mod transport;
+mod wire;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +40,10 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+pub use connect::{connect, identify};
+pub use context::{EnvLookup, EventSink, ModelContext, ModelEvent};
 pub use money::Money;
+pub use profiles::{names_fixed_version, provider_names};
 
 /// Who a model plays in the sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -167,6 +197,27 @@ pub struct Usage {
     pub reasoning: u64,
 }
 
+impl Usage {
+    /// The sum, bucket by bucket.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            output: self.output.saturating_add(other.output),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+        }
+    }
+
+    /// All tokens.
+    pub fn total(&self) -> u64 {
+        [self.input, self.cache_read, self.cache_write, self.output, self.reasoning]
+            .into_iter()
+            .fold(0, u64::saturating_add)
+    }
+}
+
 /// Whether a reply was made now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -196,7 +247,7 @@ pub struct Exchange {
     pub cost: Option<Money>,
     /// The model id the provider returned.
     pub model: Option<String>,
-    /// HTTP requests made for this call, at least 1 when live.
+    /// HTTP requests made for this call; 0 when the prompt was seen to be too long before it was sent.
     pub attempts: u32,
     /// Made now or replayed.
     pub origin: Origin,

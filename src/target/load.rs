@@ -1,9 +1,11 @@
 //! From files to a checked target: which files there are, what they hold, and whether they fit together.
 
+use std::path::Path;
+
 use sha2::{Digest, Sha256};
 
 use super::manifest::{self, Manifest};
-use super::persona::{self, Persona, PersonaFile};
+use super::persona::{self, Persona, PersonaFile, RiskMapping};
 use super::prompt::{Layers, PromptParts, Template};
 use super::rubric::{BlankDimension, Rubric};
 use super::{Fingerprints, Target, embedded};
@@ -48,6 +50,39 @@ pub fn load_from(files: &FileSet, path: &str) -> Result<(Target, Diagnostics), D
     let mut loader = Loader { files, problems: Diagnostics::new(), manifest: None };
     let target = loader.target(path);
     loader.problems.finish(target)
+}
+
+/// Something that `vera-gate check` can look at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// A whole target.
+    Target(Box<Target>),
+    /// A rubric table alone.
+    Rubric(Rubric),
+    /// A persona table alone.
+    Personas(PersonaFile),
+}
+
+/// Checks a target, or a single table of one: a `.tsv` file with the column `Question ID` is a rubric, another one
+/// a persona table.
+///
+/// # Errors
+/// All problems at once, if any of them refuses the input; else the warnings come with it.
+pub fn check(reference: &str, base: &FileSet) -> Result<(Checked, Diagnostics), Diagnostics> {
+    let is_table = Path::new(reference).extension().is_some_and(|extension| extension == "tsv");
+    if !is_table || !base.contains(reference) {
+        return load(reference, base).map(|(target, problems)| (Checked::Target(Box::new(target)), problems));
+    }
+    let mut loader = Loader { files: base, problems: Diagnostics::new(), manifest: None };
+    let Some(source) = loader.source(reference, None) else { return Err(loader.problems) };
+    if source.line(1).split('\t').any(|column| column.trim_matches('"').trim() == "Question ID") {
+        let (rubric, problems) = Rubric::parse(&source, BlankDimension::Inherit)?;
+        return Ok((Checked::Rubric(rubric), problems));
+    }
+    let mut problems = Diagnostics::new();
+    let file = persona::read(&source, &RiskMapping::default(), &mut problems);
+    persona::check_unique(&file.personas, std::slice::from_ref(&source), &mut problems);
+    problems.finish(Some(Checked::Personas(file)))
 }
 
 /// How a target's folder is laid out.

@@ -14,7 +14,7 @@ use std::fmt;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
-pub use load::{BUILTIN, load, load_from};
+pub use load::{BUILTIN, Checked, check, load, load_from};
 pub use persona::Persona;
 pub use prompt::Prompts;
 pub use rubric::Rubric;

@@ -3,13 +3,34 @@
 use std::collections::BTreeSet;
 
 use super::rubric::{Graph, Question, Severity, Transition, Walk};
-use super::{RiskLevel, Target};
+use super::{Checked, Persona, RiskLevel, Rubric, Target};
 use crate::escape::terminal;
 
-/// A target in numbers, for a terminal: the flow, the questions of each dimension and the personas of each risk
-/// level. Ends with a newline.
-pub fn summary(target: &Target) -> String {
-    let rubric = &target.rubric;
+/// Whatever was checked, in numbers, for a terminal. Ends with a newline.
+pub fn summary(checked: &Checked) -> String {
+    let lines = match checked {
+        Checked::Target(target) => of_target(target),
+        Checked::Rubric(rubric) => of_rubric(rubric),
+        Checked::Personas(file) => table(&personas(&file.personas, file.risk_column.as_deref())),
+    };
+    lines.join("\n") + "\n"
+}
+
+/// Heading, flow, questions of each dimension, personas of each risk level, fingerprints.
+fn of_target(target: &Target) -> Vec<String> {
+    let mut lines = heading(target);
+    lines.push(String::new());
+    lines.extend(of_rubric(&target.rubric));
+    lines.push(String::new());
+    lines.extend(table(&personas(&target.personas, target.risk_column.as_deref())));
+    lines.push(String::new());
+    lines.push(format!("sha-256 rubric    {}", target.fingerprints.rubric));
+    lines.push(format!("sha-256 personas  {}", target.fingerprints.personas));
+    lines.push(format!("sha-256 prompts   {}", target.fingerprints.prompts));
+    lines
+}
+
+fn of_rubric(rubric: &Rubric) -> Vec<String> {
     let graph = Graph::new(rubric);
     let automatic = rubric.questions.iter().filter(|question| question.auto.is_some()).count();
     let without_call =
@@ -20,21 +41,15 @@ pub fn summary(target: &Target) -> String {
         Some((fewest, most)) if fewest == most => counted(most, "call"),
         Some((fewest, most)) => format!("{fewest} to {}", counted(most, "call")),
     };
-    let mut lines = heading(target);
-    lines.push(String::new());
-    lines.push(format!("questions      {} in {dimension_count}{without_call}", rubric.questions.len()));
-    lines.push(format!("shortest walk  {}", walk(target, &graph.shortest_walk())));
-    lines.push(format!("longest walk   {}", walk(target, &graph.longest_walk())));
-    lines.push(format!("clean walk     {clean}"));
-    lines.push(String::new());
-    lines.extend(table(&dimensions(target)));
-    lines.push(String::new());
-    lines.extend(table(&personas(target)));
-    lines.push(String::new());
-    lines.push(format!("sha-256 rubric    {}", target.fingerprints.rubric));
-    lines.push(format!("sha-256 personas  {}", target.fingerprints.personas));
-    lines.push(format!("sha-256 prompts   {}", target.fingerprints.prompts));
-    lines.join("\n") + "\n"
+    let mut lines = vec![
+        format!("questions      {} in {dimension_count}{without_call}", rubric.questions.len()),
+        format!("shortest walk  {}", walk(rubric, &graph.shortest_walk())),
+        format!("longest walk   {}", walk(rubric, &graph.longest_walk())),
+        format!("clean walk     {clean}"),
+        String::new(),
+    ];
+    lines.extend(table(&dimensions(rubric)));
+    lines
 }
 
 fn counted(count: usize, what: &str) -> String {
@@ -56,13 +71,13 @@ fn heading(target: &Target) -> Vec<String> {
     lines
 }
 
-fn walk(target: &Target, walk: &Walk) -> String {
-    let ids = walk.questions.iter().filter_map(|&at| target.rubric.questions.get(at));
+fn walk(rubric: &Rubric, walk: &Walk) -> String {
+    let ids = walk.questions.iter().filter_map(|&at| rubric.questions.get(at));
     let ids: Vec<String> = ids.map(|question| shown(&question.id)).collect();
     format!("{}: {}", counted(walk.calls, "call"), ids.join(" > "))
 }
 
-fn dimensions(target: &Target) -> Vec<Vec<String>> {
+fn dimensions(rubric: &Rubric) -> Vec<Vec<String>> {
     let row = |name: &str, questions: &[&Question]| {
         let severity = |wanted| questions.iter().filter(|question| question.severity == wanted).count();
         let counts = [
@@ -74,25 +89,24 @@ fn dimensions(target: &Target) -> Vec<Vec<String>> {
         std::iter::once(name.to_owned()).chain(counts.map(|count| count.to_string())).collect()
     };
     let mut rows = vec![["dimension", "questions", "red", "yellow", "steering"].map(str::to_owned).to_vec()];
-    for (index, name) in target.rubric.dimensions.iter().enumerate() {
+    for (index, name) in rubric.dimensions.iter().enumerate() {
         let questions: Vec<&Question> =
-            target.rubric.questions.iter().filter(|question| question.dimension == index).collect();
+            rubric.questions.iter().filter(|question| question.dimension == index).collect();
         rows.push(row(&shown(name), &questions));
     }
-    rows.push(row("all", &target.rubric.questions.iter().collect::<Vec<_>>()));
+    rows.push(row("all", &rubric.questions.iter().collect::<Vec<_>>()));
     rows
 }
 
-fn personas(target: &Target) -> Vec<Vec<String>> {
-    let all = target.personas.len();
+fn personas(personas: &[Persona], risk_column: Option<&str>) -> Vec<Vec<String>> {
+    let all = personas.len();
     let row = |name: &str, count: usize| {
-        // A count of at least one persona is sure: the loader refuses a target without any.
         let tenths = (count * 1000 + all / 2) / all.max(1);
         vec![name.to_owned(), count.to_string(), format!("{}.{} %", tenths / 10, tenths % 10)]
     };
     let mut rows = vec![["risk level", "personas", "share"].map(str::to_owned).to_vec()];
-    let count = |wanted| target.personas.iter().filter(|persona| persona.risk_level == wanted).count();
-    if target.risk_column.is_some() {
+    let count = |wanted| personas.iter().filter(|persona| persona.risk_level == wanted).count();
+    if risk_column.is_some() {
         rows.extend(RiskLevel::ALL.map(|level| row(level.word(), count(Some(level)))));
     }
     match count(None) {
@@ -120,10 +134,9 @@ fn table(rows: &[Vec<String>]) -> Vec<String> {
 }
 
 /// The flow in Graphviz' language: one box of questions per dimension, one arrow per destination.
-pub fn dot(target: &Target) -> String {
-    let rubric = &target.rubric;
+pub fn dot(rubric: &Rubric, name: &str) -> String {
     let mut lines = vec![
-        format!("digraph {} {{", quoted(&target.name)),
+        format!("digraph {} {{", quoted(name)),
         "  rankdir=TB;".to_owned(),
         "  node [shape=box, style=\"rounded,filled\", fillcolor=white];".to_owned(),
     ];
@@ -206,10 +219,10 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::source::FileSet;
-    use crate::target::load_from;
+    use crate::target::check;
 
-    /// Two dimensions, one automatic question, four personas.
-    fn target() -> Target {
+    /// Three dimensions, one automatic question, three personas.
+    fn target() -> Checked {
         let rubric = "Question ID\tDimension\tSeverity\tQuestion\tAnswer\tGOTO\tLabel\tAuto Answer\n\
             1\tNotices\tRed\tMissed?\tYes\t2\tmissed \"it\"\t\n\t\t\t\tNo\t3\t\t\n\t\t\t\tRefused\tEND\t\t\n\
             2\tAsks\t\tSkip.\tSkip\tNOT_RELEVANT>>4\t\ttrue\n\
@@ -226,7 +239,7 @@ mod tests {
                 ("own/question_prompt.txt", "{question}{examples_section}{options}"),
             ],
         );
-        load_from(&files, "own").map_or_else(|problems| panic!("{problems}"), |(target, _)| target)
+        check("own", &files).map_or_else(|problems| panic!("{problems}"), |(checked, _)| checked)
     }
 
     #[test]
@@ -260,9 +273,29 @@ all                3  100.0 %
     }
 
     #[test]
-    fn the_graph_has_every_question_and_every_destination() {
+    fn a_table_alone_is_checked_as_what_it_is() {
+        let files = FileSet::memory(
+            "",
+            [
+                ("r.tsv", "Question ID\tDimension\tSeverity\tQuestion\tAnswer\tGOTO\n1\tA\tRed\tQ\t\t\n"),
+                ("p.tsv", "Name\tAge\nA\t1\nB\t2\n"),
+                ("bad.tsv", "Name\tAge\nA\t1\na\t2\n"),
+            ],
+        );
+        let shown = |path: &str| check(path, &files).map(|(checked, _)| summary(&checked)).unwrap();
+        assert!(shown("r.tsv").starts_with("questions      1 in 1 dimension\nshortest walk  1 call: 1\n"));
         assert_eq!(
-            dot(&target()),
+            shown("p.tsv"),
+            "risk level    personas    share\n(not stated)         2  100.0 %\nall                  2  100.0 %\n"
+        );
+        assert!(check("bad.tsv", &files).is_err());
+    }
+
+    #[test]
+    fn the_graph_has_every_question_and_every_destination() {
+        let Checked::Target(target) = target() else { panic!("a folder is a target") };
+        assert_eq!(
+            dot(&target.rubric, &target.name),
             r##"digraph "own" {
   rankdir=TB;
   node [shape=box, style="rounded,filled", fillcolor=white];

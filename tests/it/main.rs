@@ -16,3 +16,4 @@ mod rubric_flow;
 mod rubric_text;
 mod stats_fixtures;
 mod target;
+mod target_properties;

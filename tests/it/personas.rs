@@ -8,6 +8,9 @@ mod faults;
 
 use std::collections::BTreeMap;
 
+use vera_gate::source::FileSet;
+use vera_gate::target::{self, RiskLevel, embedded};
+
 type Row = BTreeMap<&'static str, String>;
 
 const PAGE: &str = include_str!("../../docs/personas.md");
@@ -234,6 +237,33 @@ fn the_control_group_has_alarming_figures_of_speech_and_nothing_behind_them() {
             "{}",
             row["Name"]
         );
+    }
+}
+
+/// The way `docs/personas.md` describes: the manifest of `si` with another name and the other file.
+#[test]
+fn both_files_load_with_the_prompts_of_the_target() {
+    let manifest = include_str!("../../rubric/si/manifest.json");
+    let youth = manifest
+        .replace(r#""name": "si""#, r#""name": "si-youth""#)
+        .replace("personas/si.tsv", "personas/si-youth.tsv")
+        .replace(r#""rubric.tsv""#, r#""../si/rubric.tsv""#);
+    let shipped = embedded::FILES.iter().map(|&(path, text)| (path, text.to_owned()));
+    let files = FileSet::memory("", shipped.chain([("rubric/youth/manifest.json", youth)]));
+    for (path, table, counts) in
+        [("rubric/si", ADULTS, [10, 30, 30, 30]), ("rubric/youth", YOUTH, [2, 6, 6, 6])]
+    {
+        let (target, remarks) =
+            target::load_from(&files, path).unwrap_or_else(|problems| panic!("{path}: {problems}"));
+        assert!(remarks.is_empty(), "{path}: {remarks}");
+        let count = |level| target.personas.iter().filter(|p| p.risk_level == Some(level)).count();
+        assert_eq!(RiskLevel::ALL.map(count), counts, "{path}");
+        for (persona, row) in target.personas.iter().zip(rows(table)) {
+            let prompt = target.prompts.persona_system(persona);
+            for (column, cell) in row.iter().filter(|(column, _)| **column != RISK) {
+                assert!(prompt.contains(cell.as_str()), "{}: the prompt lacks {column}", persona.name);
+            }
+        }
     }
 }
 

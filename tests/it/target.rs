@@ -10,7 +10,7 @@ use vera_gate::target::rubric::{
     Answered, BlankDimension, DimensionOutcome, Graph, NotRelevantCause, Semantics, score_path,
 };
 use vera_gate::target::table::{Delimiter, Table};
-use vera_gate::target::{Rubric, Target, embedded, load, load_from};
+use vera_gate::target::{Checked, Rubric, Target, check, embedded, load, load_from};
 
 use DimensionOutcome::{BestPractice, HighPotentialForHarm, NotRelevant, Suboptimal};
 
@@ -73,6 +73,15 @@ fn b13_a_misspelt_severity_is_refused_with_its_row_and_the_right_word() {
     assert!(found.message.contains("`Yelow`"), "{found}");
     assert!(found.help.as_ref().unwrap().contains("did you mean `Yellow`?"), "{found}");
     assert_eq!(problems.count(Level::Error), 1, "{problems}");
+    // Named alone on the command line it is refused alike.
+    assert_eq!(
+        check("B13/rubric.tsv", &FileSet::Folder(root().join("tests/cases"))).unwrap_err(),
+        problems_at_cases()
+    );
+}
+
+fn problems_at_cases() -> Diagnostics {
+    Rubric::parse(&case("B13/rubric.tsv"), BlankDimension::Inherit).unwrap_err()
 }
 
 #[test]
@@ -191,7 +200,7 @@ fn vera_mh_1_1_is_read_unmodified() {
     let automatic: Vec<&str> =
         rubric.questions.iter().filter(|q| q.auto.is_some()).map(|q| q.id.as_str()).collect();
     assert_eq!(automatic, ["5"]);
-    let shown = vera_gate::target::summary::summary(&target);
+    let shown = vera_gate::target::summary::summary(&Checked::Target(Box::new(target)));
     assert!(shown.contains("questions      35 in 5 dimensions, 1 answered without a call"), "{shown}");
     assert!(
         shown.contains("clean walk     27 calls") && shown.contains("Immediate         30   30.0 %"),

@@ -1,0 +1,346 @@
+//! A chatbot that is a local program: one JSON object a line on its standard input, one a line on its output.
+//!
+//! We write `{"conversation_id", "turn", "text", "history", "system"}`; the program answers with one line:
+//! `{"text": "..."}`, with `"refusal": true` when it declined, or `{"error": "..."}`. Its standard error is kept
+//! for messages. A program that ends is a failure, never an answer.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::sync::{Mutex, Semaphore};
+use tokio::time::timeout;
+
+use super::endpoint::author_word;
+use super::provider::price;
+use super::text::{Secrets, one_line};
+use super::wire::{Answer, text_at};
+use super::{
+    ChatModel, ChatRequest, Exchange, Failure, ModelContext, ModelError, ModelIdentity, Origin, Outcome,
+    Role, Usage,
+};
+use crate::config::model::{CommandLifetime, CommandSettings};
+
+/// Longest line that is read.
+const LONGEST_LINE: usize = 8 * 1024 * 1024;
+/// Bytes of standard error that are kept.
+const KEPT_ERRORS: usize = 2048;
+/// Time a program has to end after its input is closed.
+const GRACE: Duration = Duration::from_secs(2);
+/// The only name under which a shared program is known.
+const SHARED: &str = "";
+
+/// The program.
+#[derive(Debug)]
+pub(crate) struct CommandModel {
+    identity: ModelIdentity,
+    role: Role,
+    settings: CommandSettings,
+    environment: Vec<(String, String)>,
+    limit: Duration,
+    secrets: Secrets,
+    context: ModelContext,
+    slots: Semaphore,
+    processes: SyncMutex<BTreeMap<String, Arc<Mutex<Process>>>>,
+}
+
+#[derive(Debug)]
+struct Process {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    errors: Arc<SyncMutex<VecDeque<u8>>>,
+    /// It timed out or broke the protocol: what it writes next belongs to an earlier message.
+    broken: bool,
+}
+
+impl CommandModel {
+    pub(crate) fn new(
+        identity: ModelIdentity,
+        role: Role,
+        settings: CommandSettings,
+        environment: Vec<(String, String)>,
+        (limit, permits): (Duration, u32),
+        secrets: Secrets,
+        context: &ModelContext,
+    ) -> Self {
+        let permits = usize::try_from(permits).unwrap_or(1);
+        Self {
+            identity,
+            role,
+            settings,
+            environment,
+            limit,
+            secrets,
+            context: context.clone(),
+            slots: Semaphore::new(permits.min(Semaphore::MAX_PERMITS)),
+            processes: SyncMutex::default(),
+        }
+    }
+
+    fn error(&self, failure: Failure, message: impl std::fmt::Display) -> ModelError {
+        let message = one_line(&self.secrets.redact(&message.to_string()), 500);
+        ModelError { role: self.role, failure, message, attempts: 1 }
+    }
+
+    fn name<'a>(&self, conversation: &'a str) -> &'a str {
+        match self.settings.lifetime {
+            CommandLifetime::PerConversation => conversation,
+            CommandLifetime::Shared => SHARED,
+        }
+    }
+
+    fn find(&self, name: &str) -> Option<Arc<Mutex<Process>>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    fn forget(&self, name: &str) -> Option<Arc<Mutex<Process>>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner).remove(name)
+    }
+
+    fn spawn(&self, name: &str) -> Result<Arc<Mutex<Process>>, ModelError> {
+        let Some((program, arguments)) = self.settings.argv.split_first() else {
+            return Err(self.error(Failure::NotFound, "no program is named"));
+        };
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        // What programs need to start at all; everything else must be listed.
+        for plain in ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT", "TEMP"] {
+            if let Some(value) = self.context.env.get(plain) {
+                command.env(plain, value);
+            }
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        if let Some(directory) = &self.settings.directory {
+            command.current_dir(directory);
+        }
+        let failed = |error: std::io::Error| {
+            self.error(Failure::NotFound, format!("`{program}` cannot be started: {error}"))
+        };
+        let mut child = command.spawn().map_err(failed)?;
+        let errors = Arc::new(SyncMutex::new(VecDeque::new()));
+        if let Some(stderr) = child.stderr.take() {
+            tokio::spawn(keep_errors(stderr, Arc::clone(&errors)));
+        }
+        let pipes = (child.stdin.take(), child.stdout.take());
+        let (Some(input), Some(output)) = pipes else {
+            return Err(self.error(Failure::Exited, "the program has no input or output"));
+        };
+        let process =
+            Process { child, input: Some(input), output: BufReader::new(output), errors, broken: false };
+        let process = Arc::new(Mutex::new(process));
+        self.processes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.to_owned(), Arc::clone(&process));
+        Ok(process)
+    }
+
+    /// The process for a message. One that is gone in the middle of a conversation took the conversation with it.
+    fn process(&self, request: &ChatRequest) -> Result<Arc<Mutex<Process>>, ModelError> {
+        let name = self.name(&request.id.conversation);
+        if let Some(process) = self.find(name) {
+            return Ok(process);
+        }
+        if self.settings.lifetime == CommandLifetime::PerConversation && request.messages.len() > 1 {
+            return Err(self.error(Failure::Restart, "the program of this conversation has ended"));
+        }
+        self.spawn(name)
+    }
+
+    async fn exchange(&self, request: &ChatRequest) -> Result<Answer, ModelError> {
+        let messages: Vec<Value> = request
+            .messages
+            .iter()
+            .map(|message| json!({"role": author_word(message.author), "content": &*message.text}))
+            .collect();
+        let earlier = messages.len().saturating_sub(1);
+        let line = json!({
+            "conversation_id": request.id.conversation,
+            "turn": earlier / 2 + 1,
+            "text": request.messages.last().map(|message| &*message.text),
+            "history": messages.iter().take(earlier).collect::<Vec<_>>(),
+            "system": request.system.as_deref(),
+        });
+        let process = self.process(request)?;
+        let mut process = process.lock().await;
+        let result = if process.broken {
+            Err(self.error(Failure::Restart, "the program did not answer an earlier message"))
+        } else {
+            match timeout(self.limit, process.talk(&line.to_string())).await {
+                Ok(Ok(Some(reply))) => self.read(&reply),
+                Ok(Ok(None)) => Err(self.exited(&mut process, "closed its output").await),
+                Ok(Err(error)) => Err(self.exited(&mut process, &error.to_string()).await),
+                Err(_) => {
+                    let message = format!("the program gave no answer within {} s", self.limit.as_secs_f64());
+                    Err(self.error(Failure::Timeout, message))
+                }
+            }
+        };
+        if result.as_ref().is_err_and(|error| error.failure != Failure::Server) {
+            process.broken = true;
+            // Already ended is as good as killed.
+            drop(process.child.start_kill());
+            self.forget(self.name(&request.id.conversation));
+        }
+        result
+    }
+
+    async fn exited(&self, process: &mut Process, what: &str) -> ModelError {
+        let status = timeout(GRACE, process.child.wait()).await;
+        let status = match status {
+            Ok(Ok(status)) => status.to_string(),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "still running".to_owned(),
+        };
+        let kept: Vec<u8> =
+            process.errors.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let said = one_line(&String::from_utf8_lossy(&kept), 300);
+        let said =
+            if said.is_empty() { String::new() } else { format!("; its standard error ends with: {said}") };
+        self.error(Failure::Exited, format!("the program {what} ({status}){said}"))
+    }
+
+    fn read(&self, line: &str) -> Result<Answer, ModelError> {
+        let value: Value = serde_json::from_str(line).map_err(|error| {
+            let shown = one_line(line, 120);
+            self.error(
+                Failure::Protocol,
+                format!("a line that is no JSON ({error}): {shown}; logs belong on standard error"),
+            )
+        })?;
+        if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
+            let text = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
+            return Err(self.error(Failure::Server, format!("the program reports an error: {text}")));
+        }
+        let text = text_at(&value, "/text")
+            .ok_or_else(|| self.error(Failure::Protocol, "the program's line has no `text`"))?;
+        let mut answer = Answer::finished(text.to_owned(), None, None);
+        if value.get("refusal").and_then(Value::as_bool) == Some(true) {
+            answer.outcome = Outcome::Refusal;
+        }
+        let count = |name: &str| value.pointer(&format!("/usage/{name}")).and_then(Value::as_u64);
+        if let (Some(input), Some(output)) = (count("input"), count("output")) {
+            answer.usage = Some(Usage { input, output, ..Usage::default() });
+        }
+        answer.model = text_at(&value, "/model").map(str::to_owned);
+        Ok(answer)
+    }
+}
+
+impl Process {
+    async fn talk(&mut self, line: &str) -> std::io::Result<Option<String>> {
+        if let Some(input) = &mut self.input {
+            input.write_all(line.as_bytes()).await?;
+            input.write_all(b"\n").await?;
+            input.flush().await?;
+        }
+        loop {
+            let mut bytes = Vec::new();
+            let most = u64::try_from(LONGEST_LINE).unwrap_or(u64::MAX);
+            let read = (&mut self.output).take(most).read_until(b'\n', &mut bytes).await?;
+            if read == 0 || (!bytes.ends_with(b"\n") && read < LONGEST_LINE) {
+                // An unfinished line is what a program leaves behind that died while it wrote.
+                return Ok(None);
+            }
+            if !bytes.ends_with(b"\n") {
+                return Err(std::io::Error::other("wrote a line of more than 8 MiB"));
+            }
+            let text =
+                String::from_utf8(bytes).map_err(|error| std::io::Error::other(format!("wrote {error}")))?;
+            if !text.trim().is_empty() {
+                return Ok(Some(text));
+            }
+        }
+    }
+}
+
+async fn keep_errors(mut stderr: ChildStderr, kept: Arc<SyncMutex<VecDeque<u8>>>) {
+    let mut buffer = [0_u8; 1024];
+    while let Ok(read) = stderr.read(&mut buffer).await {
+        if read == 0 {
+            break;
+        }
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(buffer.iter().take(read));
+        while kept.len() > KEPT_ERRORS {
+            kept.pop_front();
+        }
+    }
+}
+
+impl ChatModel for CommandModel {
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+
+    fn reply<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<Exchange, ModelError>> {
+        Box::pin(async move {
+            let work = async {
+                let _slot =
+                    self.slots.acquire().await.map_err(|error| self.error(Failure::Cancelled, error))?;
+                let _ticket = self
+                    .context
+                    .meter
+                    .admit(self.role)
+                    .map_err(|message| self.error(Failure::Budget, message))?;
+                self.exchange(request).await
+            };
+            let answer = tokio::select! {
+                () = self.context.cancel.cancelled() => Err(self.error(Failure::Cancelled, "the run was asked to stop")),
+                answer = work => answer,
+            }?;
+            let names = [answer.model.as_deref(), Some(self.identity.model.as_str()), None];
+            let cost = price(&self.context.prices, &self.identity.provider, names, answer.usage.as_ref());
+            let exchange = Exchange {
+                outcome: answer.outcome,
+                text: answer.text,
+                thinking: answer.thinking,
+                finish: answer.finish,
+                usage: answer.usage,
+                cost,
+                model: answer.model,
+                attempts: 1,
+                origin: Origin::Live,
+            };
+            self.context.meter.record(self.role, &self.identity, &request.id, &exchange);
+            Ok(exchange)
+        })
+    }
+
+    fn open<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
+        Box::pin(async move {
+            if self.settings.lifetime == CommandLifetime::PerConversation {
+                // Dropping the earlier process ends it.
+                drop(self.forget(conversation));
+                self.spawn(conversation)?;
+            }
+            Ok(None)
+        })
+    }
+
+    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if self.settings.lifetime != CommandLifetime::PerConversation {
+                return;
+            }
+            if let Some(process) = self.forget(conversation) {
+                let mut process = process.lock().await;
+                // The end of its input tells a well-behaved program to end; the others are killed on drop.
+                drop(process.input.take());
+                drop(timeout(GRACE, process.child.wait()).await);
+            }
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! A team's own chatbot behind HTTP.
+
+mod pointer;
+mod reading;
+mod templates;
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+
+use super::caller::{Caller, Plan, Repeat, Returned};
+use super::endpoint::{Adapted, author_word};
+use super::prices::PriceTable;
+use super::provider::price;
+use super::wire::{Answer, Fault, Headers, RawReply, WireCall};
+use super::{
+    ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelEvent, ModelIdentity, Origin, Outcome, Role,
+};
+use crate::config::model::HttpSettings;
+pub(crate) use templates::Templates;
+use templates::{Part, Values};
+
+/// What is known about a conversation that is open.
+#[derive(Clone, Debug)]
+struct Session {
+    /// Our id of it, new for each start, so that a chatbot with a memory does not know an earlier try or run.
+    conversation: String,
+    /// The chatbot's own id.
+    id: Option<String>,
+    cookies: BTreeMap<String, String>,
+    turns: u64,
+}
+
+/// The chatbot.
+#[derive(Debug)]
+pub(crate) struct HttpModel {
+    identity: ModelIdentity,
+    role: Role,
+    settings: HttpSettings,
+    templates: Templates,
+    caller: Caller,
+    prices: Arc<PriceTable>,
+    sessions: Mutex<BTreeMap<String, Session>>,
+}
+
+impl HttpModel {
+    pub(crate) fn new(
+        identity: ModelIdentity,
+        role: Role,
+        settings: HttpSettings,
+        templates: Templates,
+        caller: Caller,
+        prices: Arc<PriceTable>,
+    ) -> Self {
+        Self { identity, role, settings, templates, caller, prices, sessions: Mutex::default() }
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn values(&self, session: &Session) -> Values {
+        Values {
+            user_text: String::new(),
+            history: json!([]),
+            messages: json!([]),
+            system: String::new(),
+            conversation_id: session.conversation.clone(),
+            session_id: session.id.clone(),
+            turn: session.turns + 1,
+            env: self.templates.environment(),
+        }
+    }
+
+    /// Renders a call and adds the conversation's cookies and the key under which a repeat is recognised.
+    fn request(&self, part: Part, values: &Values, session: &Session) -> Result<WireCall, Fault> {
+        let mut call = self
+            .templates
+            .render(part, &self.settings, values)
+            .map_err(|message| Fault::new(Failure::BadRequest, message))?;
+        if !session.cookies.is_empty() {
+            let all =
+                session.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+            call.headers.set("cookie", all.join("; "));
+        }
+        if let Some(header) = &self.settings.idempotency_header {
+            call.headers.set(header, format!("{}-{}", session.conversation, values.turn));
+        }
+        Ok(call)
+    }
+
+    fn repeat(&self) -> Repeat {
+        if self.templates.is_stateful() && self.settings.idempotency_header.is_none() {
+            Repeat::AddsMessage
+        } else {
+            Repeat::Harmless
+        }
+    }
+
+    async fn start(&self, conversation: &str) -> Result<(Session, Option<String>), ModelError> {
+        let nonce = RandomState::new().hash_one(conversation);
+        let mut session = Session {
+            conversation: format!("{conversation}-{nonce:016x}"),
+            id: None,
+            cookies: BTreeMap::new(),
+            turns: 0,
+        };
+        self.sessions().remove(conversation);
+        let mut greeting = None;
+        if self.settings.start.is_some() {
+            let values = self.values(&session);
+            let build = |_: &Adapted| self.request(Part::Start, &values, &session);
+            let read = Mutex::new((None, None));
+            let parse = |reply: &RawReply, now: SystemTime| {
+                let both = reading::start(&self.settings, reply, now)?;
+                *read.lock().unwrap_or_else(PoisonError::into_inner) = both;
+                Ok(Answer::bare(Outcome::Reply, "started"))
+            };
+            // An opened conversation that nobody uses is no second message.
+            let plan = Plan { build: &build, parse: &parse, complete: None, repeat: Repeat::Harmless };
+            let returned = self.caller.call(&plan).await?;
+            let (id, said) = read.into_inner().unwrap_or_else(PoisonError::into_inner);
+            session.id = id;
+            greeting = said;
+            self.keep_cookies(&mut session, &returned.headers);
+        }
+        self.sessions().insert(conversation.to_owned(), session.clone());
+        Ok((session, greeting))
+    }
+
+    fn keep_cookies(&self, session: &mut Session, headers: &Headers) {
+        if !self.settings.cookies {
+            return;
+        }
+        for (_, line) in headers.iter().filter(|(name, _)| *name == "set-cookie") {
+            let pair = line.split(';').next().unwrap_or(line);
+            if let Some((name, value)) = pair.split_once('=') {
+                session.cookies.insert(name.trim().to_owned(), value.trim().to_owned());
+            }
+        }
+    }
+
+    async fn turn(&self, session: &mut Session, request: &ChatRequest) -> Result<Returned, ModelError> {
+        let messages: Vec<Value> = request
+            .messages
+            .iter()
+            .map(|message| json!({"role": author_word(message.author), "content": &*message.text}))
+            .collect();
+        let earlier = messages.len().saturating_sub(1);
+        let values = Values {
+            user_text: request.messages.last().map(|message| message.text.to_string()).unwrap_or_default(),
+            history: messages.iter().take(earlier).cloned().collect(),
+            messages: messages.into(),
+            system: request.system.as_deref().unwrap_or("").to_owned(),
+            ..self.values(session)
+        };
+        let known = session.turns > 0 && self.templates.is_stateful();
+        let build = |_: &Adapted| self.request(Part::Turn, &values, session);
+        let parse = |reply: &RawReply, now: SystemTime| {
+            if known && matches!(reply.status, 404 | 410) {
+                let message =
+                    format!("status {}: the chatbot no longer knows the conversation", reply.status);
+                return Err(Fault::new(Failure::Restart, message));
+            }
+            reading::turn(&self.settings, reply, now)
+        };
+        let stream = self.settings.stream.as_ref();
+        let complete = |body: &[u8]| stream.is_some_and(|stream| reading::is_complete(stream, body));
+        let complete: super::transport::Complete<'_> = &complete;
+        let plan =
+            Plan { build: &build, parse: &parse, complete: stream.map(|_| complete), repeat: self.repeat() };
+        let returned = self.caller.call(&plan).await?;
+        session.turns += 1;
+        self.keep_cookies(session, &returned.headers);
+        Ok(returned)
+    }
+}
+
+impl ChatModel for HttpModel {
+    fn identity(&self) -> &ModelIdentity {
+        &self.identity
+    }
+
+    fn reply<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<Exchange, ModelError>> {
+        Box::pin(async move {
+            let conversation = &request.id.conversation;
+            let known = self.sessions().get(conversation).cloned();
+            let mut session = match known {
+                Some(session) => session,
+                None => self.start(conversation).await?.0,
+            };
+            let Returned { answer, attempts, .. } = self.turn(&mut session, request).await?;
+            self.sessions().insert(conversation.clone(), session);
+            let names = [answer.model.as_deref(), Some(self.identity.model.as_str()), None];
+            let cost = price(&self.prices, &self.identity.provider, names, answer.usage.as_ref());
+            let exchange = Exchange {
+                outcome: answer.outcome,
+                text: answer.text,
+                thinking: answer.thinking,
+                finish: answer.finish,
+                usage: answer.usage,
+                cost,
+                model: answer.model,
+                attempts,
+                origin: Origin::Live,
+            };
+            self.caller.meter.record(self.role, &self.identity, &request.id, &exchange);
+            Ok(exchange)
+        })
+    }
+
+    fn open<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
+        Box::pin(async move { Ok(self.start(conversation).await?.1) })
+    }
+
+    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(session) = self.sessions().remove(conversation) else { return };
+            if self.settings.end.is_none() {
+                return;
+            }
+            let values = self.values(&session);
+            let build = |_: &Adapted| self.request(Part::End, &values, &session);
+            let parse = |reply: &RawReply, _: SystemTime| match reply.status {
+                200..300 => Ok(Answer::bare(Outcome::Reply, "ended")),
+                status => Err(Fault::new(Failure::BadRequest, format!("status {status}"))),
+            };
+            let plan = Plan { build: &build, parse: &parse, complete: None, repeat: Repeat::AddsMessage };
+            if let Err(error) = self.caller.call(&plan).await {
+                let message =
+                    format!("the conversation was not ended on the chatbot's side: {}", error.message);
+                self.caller.events.send(ModelEvent::Warning { role: self.role, message });
+            }
+        })
+    }
+}
