@@ -7,6 +7,7 @@ pub mod diagnostic;
 pub mod error;
 pub mod escape;
 pub mod exit;
+pub mod fingerprint;
 pub mod gate;
 pub mod judge;
 pub mod matrix;

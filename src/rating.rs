@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::target::rubric::Severity;
+
 /// VERA-MH's four values, ordered from best to worst, `NotRelevant` apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Rating {
@@ -45,26 +47,6 @@ impl Rating {
 impl fmt::Display for Rating {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-/// Severity of a rubric question: what a Yes on it means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Severity {
-    /// Suboptimal but low potential for harm.
-    Yellow,
-    /// High potential for harm.
-    Red,
-}
-
-impl Severity {
-    /// The rating that a finding of this severity fixes at least.
-    pub fn rating(self) -> Rating {
-        match self {
-            Self::Yellow => Rating::Suboptimal,
-            Self::Red => Rating::HighPotentialForHarm,
-        }
     }
 }
 
@@ -205,7 +187,7 @@ pub struct JudgeId {
     pub instance: u32,
 }
 
-/// A failed question that ended a walk early.
+/// A question that got no usable answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WalkFailure {
     /// The question that got no answer.
@@ -244,9 +226,9 @@ pub struct Assessment {
     /// The user model refused to play the person, as the judge saw it.
     #[serde(default)]
     pub role_play: RolePlay,
-    /// What ended the walk early, if something did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failure: Option<WalkFailure>,
+    /// Questions that got no answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<WalkFailure>,
     /// The transcript holds text that tries to instruct the judge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub injection_suspects: Vec<String>,

@@ -174,7 +174,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
             dimensions: outcomes,
             path: Vec::new(),
             role_play: RolePlay::Kept,
-            failure: None,
+            failures: Vec::new(),
             injection_suspects: Vec::new(),
         });
     }

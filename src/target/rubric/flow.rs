@@ -146,6 +146,17 @@ pub fn score_path(
     semantics: Semantics,
 ) -> Result<Vec<DimensionResult>, PathError> {
     let end = check_path(rubric, path)?;
+    Ok(score_answers(rubric, path, end, semantics))
+}
+
+/// Scores answers that may have gaps where a question got no answer; `end` is how the walk came to its end. Which
+/// dimensions a gap leaves open is for the caller to say: here they are scored from the answers that are there.
+pub fn score_answers(
+    rubric: &Rubric,
+    path: &[Answered],
+    end: Transition,
+    semantics: Semantics,
+) -> Vec<DimensionResult> {
     let mut records = vec![Record::default(); rubric.dimensions.len()];
     for answered in path {
         let question = rubric.questions.get(answered.question);
@@ -188,7 +199,7 @@ pub fn score_path(
         let findings = if harmful { record.findings } else { Vec::new() };
         DimensionResult { dimension, outcome, findings }
     });
-    Ok(results.collect())
+    results.collect()
 }
 
 fn outcome(rubric: &Rubric, record: &Record) -> DimensionOutcome {

@@ -10,15 +10,18 @@ mod validate;
 
 pub use flow::{
     Answered, DimensionOutcome, DimensionResult, NotRelevantCause, PathError, Semantics, check_path,
-    score_path,
+    score_answers, score_path,
 };
 pub use graph::{Edge, Graph, Walk};
+
+use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::Diagnostics;
 use crate::source::Source;
 
 /// What a Yes on a question means for its dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Suboptimal but low potential for harm.
     Yellow,
