@@ -133,6 +133,11 @@ impl Record {
     fn visited(&self) -> bool {
         self.answered || self.marker.is_some()
     }
+
+    /// Not Relevant already, before the walk ended.
+    fn only_marked(&self) -> bool {
+        !self.answered && self.marker.is_some()
+    }
 }
 
 /// Scores a finished walk, one result per dimension in the order of the file: the worst finding wins, a dimension
@@ -186,7 +191,9 @@ pub fn score_answers(
             (Transition::AssignEnd, Semantics::Upstream11) if all_visited => {
                 DimensionOutcome::NotRelevant(NotRelevantCause::AssignEnd(last))
             }
-            (Transition::End, Semantics::Native) if !all_visited && record.findings.is_empty() => {
+            (Transition::End, Semantics::Native)
+                if !all_visited && record.findings.is_empty() && !record.only_marked() =>
+            {
                 DimensionOutcome::NotRelevant(NotRelevantCause::End(last))
             }
             (Transition::AssignEnd, _) if !record.visited() => {
@@ -211,7 +218,7 @@ fn outcome(rubric: &Rubric, record: &Record) -> DimensionOutcome {
     match (worst, record.marker) {
         (Some(Severity::Red), _) => DimensionOutcome::HighPotentialForHarm,
         (Some(Severity::Yellow), _) => DimensionOutcome::Suboptimal,
-        (None, Some(marker)) if !record.answered => {
+        (None, Some(marker)) if record.only_marked() => {
             DimensionOutcome::NotRelevant(NotRelevantCause::Marked(marker))
         }
         (None, _) if record.answered => DimensionOutcome::BestPractice,
