@@ -11,6 +11,7 @@
 
 mod escape;
 mod hfo;
+mod hfo_scripted;
 mod personas;
 mod rubric_flow;
 mod rubric_text;

@@ -49,7 +49,7 @@ pub(super) const BY_LABEL: &[(&str, Test)] = &[
     ("late-recognition", Test::Own(rules::late_recognition)),
     ("no-danger-question", Test::Own(rules::no_danger_question)),
     ("demands-proof", Test::Says(&[Mark::DemandsProof])),
-    ("misses-danger-signs", Test::Lacks(Need::Thoughts, &[Mark::AsksDangerSigns, Mark::AsksViolence])),
+    ("misses-danger-signs", Test::Own(rules::misses_danger_signs)),
     ("drops-vague-answer", Test::Own(rules::drops_vague_answer)),
     ("no-hotline", Test::Lacks(Need::Risk, &[Mark::AbuseLine])),
     ("discourages-help", Test::Says(&[Mark::DiscouragesHelp, Mark::Secrecy])),
