@@ -6,7 +6,7 @@
 
 use super::Publication;
 use super::forge::{Comment, Forge, ForgeError, Operation};
-use super::pace::Pace;
+use super::pace::{Pace, TRIES};
 use super::size::{self, Budget};
 
 /// Pages that are read at most: ten thousand comments.
@@ -138,8 +138,10 @@ pub fn plan(comments: &[Comment], login: &str, marker: &Marker, body: &str, pull
     own.sort_by_key(|(comment, _)| comment.id);
     let same_head = || own.iter().map(|(_, found)| found).filter(|found| found.head_sha == marker.head_sha);
     if same_head().any(|found| marker.is_older_than(found)) {
-        // What this run itself created beside the newer one is a duplicate.
-        let mine = own.iter().filter(|(_, found)| found.same_attempt(marker)).map(|(c, _)| c.id).collect();
+        // What this run itself created beside the newer one is a duplicate. The oldest comment is never removed: it is
+        // the one that the newer run may be writing to right now.
+        let mine =
+            own.iter().skip(1).filter(|(_, found)| found.same_attempt(marker)).map(|(c, _)| c.id).collect();
         return Plan { action: Action::Skip(Stale::NewerRun), remove: mine };
     }
     let finished = |found: &Marker| found.same_attempt(marker) && found.word != super::Word::Running.as_str();
@@ -198,6 +200,8 @@ pub async fn put<F: Forge>(
                 created = Some(comment);
                 continue;
             }
+            Ok(Step::Moved) if attempt + 1 < TRIES => created = None,
+            Ok(Step::Moved) => return Err(ForgeError::NotFound(Operation::WriteComment)),
             Err(ForgeError::TooLong(_)) if budget.characters / 2 >= SMALLEST => {
                 budget = budget.halved();
                 continue;
@@ -211,6 +215,7 @@ pub async fn put<F: Forge>(
 
 enum Step {
     Created(Comment),
+    Moved,
     Done(Placed),
 }
 
@@ -232,10 +237,12 @@ async fn reconcile<F: Forge>(
     let plan = plan(&comments, login, marker, &fitted.text, &now.head_sha);
     let placed = match plan.action {
         Action::Create => return Ok(Step::Created(forge.create_comment(pull, &fitted.text).await?)),
-        Action::Update(id) => {
-            forge.update_comment(id, &fitted.text).await?;
-            Placed::Written { id, reduced: fitted.reduced }
-        }
+        Action::Update(id) => match forge.update_comment(id, &fitted.text).await {
+            Ok(_) => Placed::Written { id, reduced: fitted.reduced },
+            // Another run removed it since it was listed.
+            Err(ForgeError::NotFound(_)) => return Ok(Step::Moved),
+            Err(error) => return Err(error),
+        },
         Action::Keep(id) => Placed::Written { id, reduced: fitted.reduced },
         Action::Skip(why) => Placed::Skipped(why),
     };

@@ -79,6 +79,9 @@ fn a_stale_run_writes_nothing_and_removes_nothing() {
     assert_eq!(skipped(&newer[..1], "aa"), nothing(Stale::NewerRun));
     // Both runs created a comment at once: the older one takes back its own.
     assert_eq!(skipped(&newer, "aa"), Plan { action: Action::Skip(Stale::NewerRun), remove: vec![6] });
+    // If its own is the oldest, the newer run writes to that one.
+    let oldest = [by_us(4, &mine), by_us(5, &marker("aa", 901, 1, "fail"))];
+    assert_eq!(skipped(&oldest, "aa"), nothing(Stale::NewerRun));
     let later_attempt = [by_us(5, &marker("aa", 900, 2, "fail"))];
     assert_eq!(skipped(&later_attempt, "aa"), nothing(Stale::NewerRun));
     // A newer run about an older commit does not count.
