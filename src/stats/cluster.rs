@@ -8,6 +8,10 @@ use super::sign_flip::PersonaCounts;
 use super::special::student_t_quantile;
 use super::value::{Confidence, Count, EffectiveCount, Interval, Sides, StatsError};
 
+mod monotone;
+
+pub use monotone::decision_bounds;
+
 /// How the design effect is chosen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DesignEffectRule {
@@ -38,6 +42,15 @@ impl DesignEffectRule {
     /// Planned design effect `1 + (m - 1) icc` for a mean cluster size `m >= 1`. Kish (1965), *Survey Sampling*, 5.4.
     pub fn planned(self, mean_cluster_size: f64) -> f64 {
         (mean_cluster_size - 1.0).max(0.0).mul_add(self.icc, 1.0)
+    }
+
+    /// The design effect to use: the estimate, not below 1, and below `min_harms` harms or where there is no estimate
+    /// not below the plan either.
+    fn used(self, harms: u64, estimated: Option<f64>, planned: f64) -> f64 {
+        match estimated {
+            Some(estimated) if harms >= self.min_harms => estimated.max(1.0),
+            _ => estimated.unwrap_or(1.0).max(planned).max(1.0),
+        }
     }
 }
 
@@ -78,7 +91,7 @@ pub struct Clustered {
 }
 
 impl Clustered {
-    /// Clopper-Pearson on the effective sample size.
+    /// Clopper-Pearson on the effective sample size. For decisions take [`decision_bounds`].
     pub fn bounds(&self, sides: Sides, confidence: Confidence) -> Option<Interval> {
         clopper_pearson(self.effective, sides, confidence)
     }
@@ -101,9 +114,7 @@ pub fn clustered(per_persona: &[Count], inference: Inference) -> Option<Clustere
         Inference::FixedPersonas => (1.0, 1.0),
         Inference::UsersLikeThese(rule) => {
             let planned = rule.planned(mean_cluster_size);
-            let floor =
-                if pooled.successes() >= rule.min_harms && estimated.is_some() { 1.0 } else { planned };
-            (planned, estimated.unwrap_or(1.0).max(floor).max(1.0))
+            (planned, rule.used(pooled.successes(), estimated, planned))
         }
     };
     Some(Clustered {
@@ -249,95 +260,4 @@ fn clustered_t(difference: &RateDifference, sides: Sides, confidence: Confidence
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn arm(k: u64, n: u64) -> Count {
-        Count::new(k, n).unwrap()
-    }
-
-    fn like_these() -> Inference {
-        Inference::UsersLikeThese(DesignEffectRule::default())
-    }
-
-    #[test]
-    fn no_conversation_no_rate() {
-        assert!(clustered(&[], like_these()).is_none());
-        assert!(clustered(&[arm(0, 0); 4], like_these()).is_none());
-        let empty = PersonaCounts { candidate: arm(0, 0), baseline: arm(1, 2) };
-        assert!(rate_difference(&[empty]).is_none());
-        let rule = DesignEffectRule::default();
-        assert!(difference_interval(&[empty], rule, Sides::Both, Confidence::P95).is_none());
-        assert!(DesignEffectRule::new(f64::NAN, 10).is_err() && DesignEffectRule::new(1.5, 10).is_err());
-    }
-
-    #[test]
-    fn zero_harm_pays_the_planned_design_effect() {
-        // 100 personas with two conversations: deff 1.5, n_eff 133.3, bound 1 - 0.05^(1.5/200).
-        let result = clustered(&[arm(0, 2); 100], like_these()).unwrap();
-        let upper = result.bounds(Sides::Each, Confidence::P95).unwrap().upper;
-        assert!((result.used - 1.5).abs() < 1e-12);
-        assert!((upper - (1.0 - 0.05f64.powf(1.5 / 200.0))).abs() < 1e-12);
-        let fixed = clustered(&[arm(0, 2); 100], Inference::FixedPersonas).unwrap();
-        assert!(fixed.bounds(Sides::Each, Confidence::P95).unwrap().upper < upper);
-    }
-
-    #[test]
-    fn the_difference_of_a_hand_computed_sweep() {
-        // Personas (cand, base): (2/2, 0/2) and (0/2, 0/2) and (1/2, 1/2) twice over, ten harms in all with 6 personas
-        // would be too few, so five copies of each: p_c = 1/2, p_b = 1/6, estimate 1/3.
-        // Influences on n = 30 per arm: (1 + 1/3)/30, (-1 + 1/3)/30, (0 - 2/3)/30; squares 16/9, 4/9, 4/9 over 900.
-        // Sum 5 * 24/9/900, times 15/14.
-        let kinds = [((2, 2), (0, 2)), ((0, 2), (0, 2)), ((1, 2), (1, 2))];
-        let personas: Vec<PersonaCounts> = kinds
-            .iter()
-            .flat_map(|&((a, b), (c, d))| [PersonaCounts { candidate: arm(a, b), baseline: arm(c, d) }; 5])
-            .collect();
-        let difference = rate_difference(&personas).unwrap();
-        let expected = (15.0f64 / 14.0 * 5.0 * 24.0 / 9.0 / 900.0).sqrt();
-        assert!((difference.estimate - 1.0 / 3.0).abs() < 1e-15);
-        assert!((difference.standard_error - expected).abs() < 1e-15);
-        let found = difference_interval(&personas, DesignEffectRule::default(), Sides::Both, Confidence::P95)
-            .unwrap();
-        assert_eq!(found.method, DifferenceMethod::ClusteredT);
-        // t(0.975, 14) = 2.144786687917804
-        assert!((found.interval.upper - (1.0 / 3.0 + 2.144_786_687_917_804 * expected)).abs() < 1e-10);
-    }
-
-    #[test]
-    fn no_harm_in_either_run_is_not_certainty() {
-        let quiet = [PersonaCounts { candidate: arm(0, 2), baseline: arm(0, 2) }; 20];
-        assert!(rate_difference(&quiet).unwrap().standard_error <= 0.0);
-        let found =
-            difference_interval(&quiet, DesignEffectRule::default(), Sides::Each, Confidence::P95).unwrap();
-        assert_eq!(found.method, DifferenceMethod::WiderOfTwo);
-        assert!(found.interval.upper > 0.05 && found.interval.lower < -0.05);
-    }
-
-    proptest! {
-        #[test]
-        fn the_estimate_stays_below_its_ceiling(
-            sizes in proptest::collection::vec((1u64..6, 0.0f64..1.0), 2..40),
-        ) {
-            let counts: Vec<_> = sizes.iter().map(|&(n, share)| arm((n as f64 * share).round() as u64, n)).collect();
-            let largest = sizes.iter().map(|&(n, _)| n).max().unwrap();
-            let result = clustered(&counts, like_these()).unwrap();
-            let ceiling = largest_design_effect(counts.len(), largest).unwrap();
-            prop_assert!(result.estimated.unwrap_or(0.0) <= ceiling + 1e-9);
-            prop_assert!(result.used >= 1.0 && result.effective.total() <= result.pooled.total() as f64);
-        }
-
-        #[test]
-        fn order_of_personas_does_not_matter(
-            sizes in proptest::collection::vec((1u64..5, 0.0f64..1.0), 2..40),
-        ) {
-            let mut counts: Vec<_> =
-                sizes.iter().map(|&(n, share)| arm((n as f64 * share).round() as u64, n)).collect();
-            let forward = clustered(&counts, like_these()).unwrap();
-            counts.reverse();
-            let backward = clustered(&counts, like_these()).unwrap();
-            prop_assert!((forward.used - backward.used).abs() < 1e-9);
-        }
-    }
-}
+mod tests;

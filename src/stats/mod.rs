@@ -17,12 +17,16 @@
 //! | [`agreement`] | judges and clinicians |
 
 pub mod cluster;
+pub mod exact;
 pub mod interval;
 pub mod multiplicity;
 pub mod power;
+pub mod sequential;
 pub mod sign_flip;
+pub mod trend;
 pub mod value;
 
+mod discrete;
 mod special;
 
 pub use value::{

@@ -22,8 +22,10 @@ pub(super) fn normal_cdf(z: f64) -> f64 {
 }
 
 /// `P(X >= x)` for chi-squared with one degree of freedom.
+///
+/// By the incomplete gamma function: `erfc` of `statrs` has a relative error of 1e-10 here.
 pub(super) fn chi_squared_1_sf(x: f64) -> f64 {
-    erf::erfc((x / 2.0).sqrt())
+    if x > 0.0 { gamma::gamma_ur(0.5, x / 2.0) } else { 1.0 }
 }
 
 /// `t` with `P(T > t) = tail` for Student's t, `0 < tail < 1/2`, `degrees_of_freedom > 0`.
@@ -154,7 +156,7 @@ mod tests {
         close(normal_quantile(0.95), 1.644_853_626_951_472_7, 1e-12);
         close(normal_quantile(0.995), 2.575_829_303_548_900_4, 1e-12);
         close(normal_cdf(1.959_963_984_540_054), 0.975, 1e-11);
-        close(chi_squared_1_sf(3.841_458_820_694_124), 0.05, 1e-10);
+        close(chi_squared_1_sf(3.841_458_820_694_124), 0.05, 1e-12);
     }
 
     #[test]

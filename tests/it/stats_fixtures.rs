@@ -6,11 +6,13 @@
 use serde_json::Value;
 use std::path::Path;
 use vera_gate::stats::cluster::{DesignEffectRule, Inference, clustered};
+use vera_gate::stats::exact::{ExactTest, cmh, fisher, mcnemar, stratified};
 use vera_gate::stats::interval::{clopper_pearson, jeffreys, newcombe, wilson};
 use vera_gate::stats::multiplicity::{
     Hypothesis, benjamini_hochberg, bonferroni, hochberg, holm, tarone_holm,
 };
-use vera_gate::stats::sign_flip::{PersonaDelta, sign_flip, smallest_attainable};
+use vera_gate::stats::sequential::e_values;
+use vera_gate::stats::sign_flip::{PersonaCounts, PersonaDelta, sign_flip, smallest_attainable};
 use vera_gate::stats::{Alpha, Confidence, Count, Interval, Sides};
 
 /// Exact tests and multiplicity: checked against exact rationals.
@@ -254,5 +256,84 @@ fn sign_flips_of_realistic_size() {
         close(found.greater.exact, &case["p"]["greater"], EXACT, "greater");
         close(found.greater.mid, &case["p"]["mid_p_greater"], EXACT, "mid-p");
         close(found.two_sided.exact, &case["p"]["two_sided"], EXACT, "two-sided");
+    }
+}
+
+/// Every p-value a case names, so that none is left out.
+fn close_exact(found: &ExactTest, expected: &Value, what: &str) {
+    for (name, value) in expected.as_object().expect("p-values") {
+        let p = match name.as_str() {
+            "greater" => found.greater.exact,
+            "less" => found.less.exact,
+            "two_sided" => found.two_sided.exact,
+            "mid_p_greater" => found.greater.mid,
+            "mid_p_two_sided" => found.two_sided.mid,
+            other => panic!("unknown p-value {other}"),
+        };
+        close(p, value, EXACT, &format!("{what}: {name}"));
+    }
+}
+
+#[test]
+fn fisher_tables() {
+    let file = load("fx_fisher.json");
+    for case in cases(&file, 53) {
+        let row = |row: &Value| {
+            Count::new(integer(&row[0]), integer(&row[0]) + integer(&row[1])).expect("valid count")
+        };
+        let table = &case["table"];
+        let found = fisher(row(&table[0]), row(&table[1])).expect("small table");
+        close_exact(&found, &case["p"], &table.to_string());
+    }
+}
+
+#[test]
+fn mcnemar_pairs() {
+    let file = load("fx_mcnemar.json");
+    for case in cases(&file, 43) {
+        let (b, c) = (integer(&case["b_cand_only"]), integer(&case["c_base_only"]));
+        close_exact(&mcnemar(b, c).expect("small"), &case["p"], &format!("{b} {c}"));
+    }
+}
+
+#[test]
+fn stratified_tests() {
+    let file = load("fx_stratified.json");
+    for case in cases(&file, 12) {
+        let personas: Vec<PersonaCounts> = case["strata_kc_nc_kb_nb"]
+            .as_array()
+            .expect("strata")
+            .iter()
+            .map(|s| PersonaCounts { candidate: count(&s[0], &s[1]), baseline: count(&s[2], &s[3]) })
+            .collect();
+        close_exact(&stratified(&personas).expect("small"), &case["p"], "stratified");
+        let found = cmh(&personas).expect("informative strata");
+        assert_eq!(found.informative as u64, integer(&case["informative"]));
+        let expected = &case["cmh_no_correction"];
+        close(found.chi_squared, &expected["chi2"], EXACT, "chi-squared");
+        close(found.p, &expected["p_two_sided"], QUANTILE, "CMH p");
+    }
+}
+
+#[test]
+fn e_processes() {
+    let file = load("fx_eprocess.json");
+    for case in cases(&file, 40) {
+        let (count, limit) = (count(&case["k"], &case["n"]), number(&case["x"]));
+        let found = e_values(count, limit).expect("limit within (0, 1)");
+        // Logarithms pass through zero, where a relative tolerance means nothing. On the fail side the reference
+        // subtracts two tails close to 1 and is itself off by 3.5e-9 for 0 of 400: exact rationals give
+        // -4.65896036057423, as a unit test of `e_values` holds.
+        for (value, expected, tolerance) in
+            [(found.log_pass, &case["log_e_pass"], QUANTILE), (found.log_fail, &case["log_e_fail"], 1e-8)]
+        {
+            let expected = number(expected);
+            assert!(
+                (value - expected).abs() <= tolerance * expected.abs().max(1.0),
+                "{count:?} {limit}: {value} instead of {expected}"
+            );
+        }
+        assert_eq!(Some(found.passes(Alpha::P05)), case["pass_at_0.05"].as_bool());
+        assert_eq!(Some(found.fails(Alpha::P05)), case["fail_at_0.05"].as_bool());
     }
 }
