@@ -232,6 +232,12 @@ pub struct Report {
     pub name: Option<String>,
 }
 
+/// The built-in configuration: the scripted models on the built-in target, so that the gate runs with no key.
+pub const BUILTIN: &str = include_str!("../../templates/default.yaml");
+
+/// What the built-in configuration is called in messages and provenance.
+pub const BUILTIN_NAME: &str = "builtin:default";
+
 impl Config {
     /// Reads and validates a configuration file.
     ///
@@ -243,6 +249,14 @@ impl Config {
         let file = node.as_ref().and_then(|node| Section::new(node, "", &mut problems));
         let config = file.and_then(|file| Self::read(file, &mut problems));
         problems.finish(config)
+    }
+
+    /// The built-in configuration. A test proves that it is valid.
+    pub fn builtin() -> Self {
+        match Self::parse(&Source::new(BUILTIN_NAME, BUILTIN)) {
+            Ok((config, _)) => config,
+            Err(problems) => unreachable!("the built-in configuration is broken: {problems}"),
+        }
     }
 
     fn read(mut section: Section<'_>, problems: &mut Diagnostics) -> Option<Self> {

@@ -72,3 +72,10 @@ fn two_system_prompts_contradict() {
     let text = "user: a\njudge: b\ncandidate: { model: c, system_prompt: x, system_prompt_file: y }\n";
     assert_eq!(parse(text).unwrap_err().iter().next().unwrap().code, Code::NotTogether);
 }
+
+#[test]
+fn the_built_in_configuration_is_valid_and_needs_no_key() {
+    let config = Config::builtin();
+    assert_eq!(config.candidate.model.model, "scripted/careful");
+    assert!(config.users.iter().all(|user| user.key_env.is_none()));
+}

@@ -1,1 +1,5 @@
 //! Plan, conversation loop, scheduler, journal, shards.
+
+pub mod conversation;
+pub mod plan;
+pub mod role;

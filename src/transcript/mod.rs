@@ -77,6 +77,8 @@ pub enum TurnFlag {
     Truncated,
     /// The provider's content filter cut or replaced the reply.
     Filtered,
+    /// The chatbot gave no text at all; the message is a note in its place.
+    NoReply,
     /// The message was given in the configuration, no model wrote it.
     Scripted,
     /// The user model's first try broke its role, this is a later one.
