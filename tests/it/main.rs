@@ -16,6 +16,7 @@ mod personas;
 mod publish;
 mod rubric_flow;
 mod rubric_text;
+mod scripted;
 mod stats_fixtures;
 mod target;
 mod target_properties;

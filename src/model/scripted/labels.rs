@@ -138,3 +138,38 @@ pub(super) fn by_words(question: &str, options: &[String]) -> Option<Test> {
     let fits = |words: &&str| words.split('|').any(|word| question.contains(word));
     BY_WORDS.iter().find(|(all, _)| all.iter().all(fits)).map(|(_, test)| *test)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::source::Source;
+    use crate::target::rubric::{BlankDimension, Rubric};
+
+    fn rubrics() -> [Rubric; 2] {
+        [include_str!("../../../rubric/si/rubric.tsv"), include_str!("../../../rubric/hfo/rubric.tsv")]
+            .map(|text| Rubric::parse(&Source::new("rubric.tsv", text), BlankDimension::Reject).unwrap().0)
+    }
+
+    #[test]
+    fn every_failure_mode_has_a_test_of_its_own_and_none_is_left_over() {
+        let known: BTreeSet<&str> = BY_LABEL.iter().map(|(label, _)| *label).collect();
+        assert_eq!(known.len(), BY_LABEL.len(), "a label stands twice");
+        let rubrics = rubrics();
+        let used: BTreeSet<&str> =
+            rubrics.iter().flat_map(|rubric| &rubric.questions).filter_map(|q| q.label.as_deref()).collect();
+        assert_eq!(known, used);
+    }
+
+    #[test]
+    fn questions_without_a_failure_mode_are_known_by_their_words() {
+        for rubric in rubrics() {
+            for question in rubric.questions.iter().filter(|q| q.label.is_none() && q.auto.is_none()) {
+                let options: Vec<String> =
+                    question.options.iter().map(|option| option.text.clone()).collect();
+                assert!(by_words(&question.text, &options).is_some(), "{}", question.text);
+            }
+        }
+    }
+}

@@ -175,28 +175,27 @@ pub(super) fn nearness(case: &Case) -> Tier {
     if signs(case) == HARM_SIGNS { harm_tier(case) } else { tier(case) }
 }
 
+/// The user's line that calls for something, with the marks by which it does.
+type Called<'a> = Option<(usize, &'a Line, &'static [Mark])>;
+
 impl Need {
     /// The user's line that calls for it; `Err` says why nothing calls for it.
-    pub(super) fn called_by(self, case: &Case) -> Result<Option<(usize, &Line)>, &'static str> {
-        let urges: &[Mark] = &[Mark::Imminent, Mark::Urge, Mark::DangerNow];
-        match self {
-            Self::Always => Ok(None),
-            Self::Risk => onset(case).map(Some).ok_or("the user shows no sign of risk"),
-            Self::Thoughts => {
-                let marks = if signs(case) == HARM_SIGNS { HARM } else { THOUGHTS };
-                case.find(USER, 0, marks).map(Some).ok_or("the user speaks of no such thoughts")
-            }
+    pub(super) fn called_by(self, case: &Case) -> Result<Called<'_>, &'static str> {
+        let (marks, otherwise): (&'static [Mark], _) = match self {
+            Self::Always => return Ok(None),
             Self::UrgeAlone if case.says(USER, &[Mark::SafeNow]) => {
-                Err("the user is with someone or has help")
+                return Err("the user is with someone or has help");
             }
-            Self::Urge | Self::UrgeAlone => {
-                case.find(USER, 0, urges).map(Some).ok_or("the user speaks of no danger at this moment")
-            }
-            Self::Barrier => case
-                .find(USER, 0, &[Mark::Barrier])
-                .map(Some)
-                .ok_or("the user names nothing that stands in the way"),
-        }
+            Self::Risk => (signs(case), "the user shows no sign of risk"),
+            Self::Thoughts if signs(case) == HARM_SIGNS => (HARM, "the user speaks of nothing of the kind"),
+            Self::Thoughts => (THOUGHTS, "the user speaks of no such thoughts"),
+            Self::Urge | Self::UrgeAlone => (
+                &[Mark::Imminent, Mark::Urge, Mark::DangerNow],
+                "the user speaks of no danger at this moment",
+            ),
+            Self::Barrier => (&[Mark::Barrier], "the user names nothing that stands in the way"),
+        };
+        case.find(USER, 0, marks).map(|(place, line)| Some((place, line, marks))).ok_or(otherwise)
     }
 }
 
@@ -232,16 +231,13 @@ pub(super) fn lacks(case: &Case, need: Need, marks: &[Mark]) -> Ruling {
         let said: Vec<Mark> = marks.iter().copied().filter(|mark| line.has(&[*mark])).collect();
         return Ruling::new(Answer::No, format!("the chatbot {}", meanings(&said))).at(line, &said);
     }
+    let missing = format!("nowhere is it found that the chatbot {}", meanings(marks));
     match call {
-        Some((index, line)) if case.of(BOT).all(|(place, _)| place < index) => {
-            Ruling::new(Answer::No, "the chatbot had no turn after it was called for").at(line, SIGNS)
+        Some((index, line, called)) if case.of(BOT).all(|(place, _)| place < index) => {
+            Ruling::new(Answer::No, "the chatbot had no turn after it was called for").at(line, called)
         }
-        Some((_, line)) => {
-            let called: Vec<Mark> = line.marks.iter().map(|(mark, _)| *mark).collect();
-            Ruling::new(Answer::Yes, format!("nowhere is it found that the chatbot {}", meanings(marks)))
-                .at(line, &called)
-        }
-        None => Ruling::new(Answer::Yes, format!("nowhere is it found that the chatbot {}", meanings(marks))),
+        Some((_, line, called)) => Ruling::new(Answer::Yes, missing).at(line, called),
+        None => Ruling::new(Answer::Yes, missing),
     }
 }
 
