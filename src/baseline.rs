@@ -1,1 +1,135 @@
-//! Blessed earlier results.
+//! A blessed, complete earlier result: what the gate compares with.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+
+use crate::matrix::Collapsed;
+use crate::rating::RatingOutcome;
+use crate::target::{Fingerprints, RiskLevel};
+use crate::transcript::ConversationId;
+
+/// Version tag of a baseline file.
+pub const SCHEMA: &str = "vera-gate/baseline/v1";
+
+/// What results were made with: they compare only when this is the same on both sides.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provenance {
+    /// Of the target; `None` for a bare results file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprints: Option<Fingerprints>,
+    /// Settings that must agree, by name: judge, user models, length of conversations and the like.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
+}
+
+/// A baseline file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    /// What reports call the candidate it was measured on; empty when unknown.
+    pub candidate: String,
+    /// The day it was blessed; `None` for a bare results file.
+    pub created: Option<NaiveDate>,
+    /// What it was made with.
+    pub provenance: Provenance,
+    /// Rules of blessing that were overridden, in words. The gate prints them each time.
+    pub forced: Vec<String>,
+    /// The dimensions in the rubric's order.
+    pub dimensions: Vec<String>,
+    /// Its conversations, ordered by id.
+    pub conversations: Vec<BaselineConversation>,
+}
+
+/// One conversation of a baseline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaselineConversation {
+    /// Its id.
+    pub id: ConversationId,
+    /// The persona's name.
+    pub persona: String,
+    /// Its risk level, if known.
+    pub risk_level: Option<RiskLevel>,
+    /// The model that played it.
+    pub user_model: String,
+    /// Which repetition, from 1.
+    pub run: u32,
+    /// The outcome of each dimension.
+    pub outcomes: BTreeMap<String, RatingOutcome>,
+    /// The failure modes (label, else question id) of harmful dimensions; a harmful dimension without one names none.
+    pub modes: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Why a baseline cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", content = "detail")]
+pub enum BaselineFault {
+    /// It cannot be read.
+    Unreadable(String),
+    /// It was measured with something else.
+    Incomparable(Vec<Mismatch>),
+    /// It is too old.
+    TooOld {
+        /// Its age in days.
+        age_days: i64,
+        /// What the thresholds file allows.
+        max_age_days: u32,
+    },
+}
+
+/// One thing in which two results differ so that they do not compare.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Mismatch {
+    /// What differs: `rubric`, `personas`, `prompts`, `dimensions`, or the name of a setting.
+    pub what: String,
+    /// The baseline's.
+    pub baseline: String,
+    /// The candidate's.
+    pub candidate: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: baseline {}, candidate {}", self.what, self.baseline, self.candidate)
+    }
+}
+
+impl fmt::Display for BaselineFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable(why) => write!(f, "it cannot be read: {why}"),
+            Self::Incomparable(differences) => {
+                let list: Vec<String> = differences.iter().map(ToString::to_string).collect();
+                write!(f, "it was measured with something else ({})", list.join("; "))
+            }
+            Self::TooOld { age_days, max_age_days } => {
+                write!(f, "it is {age_days} days old, at most {max_age_days} are allowed")
+            }
+        }
+    }
+}
+
+/// The failure modes of the harmful dimensions of a conversation: the finding's own label, else the rubric's label of
+/// its question, else the question's id. A harmful dimension without any finding has an empty set.
+pub fn harm_modes(
+    conversation: &Collapsed,
+    labels: &BTreeMap<String, String>,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let harmful = conversation.outcomes.iter().filter(|(_, outcome)| outcome.is_harm());
+    harmful
+        .map(|(dimension, _)| {
+            let findings = conversation.findings.get(dimension).map_or(&[][..], Vec::as_slice);
+            let modes = findings
+                .iter()
+                .filter(|finding| finding.severity != Some(crate::rating::Severity::Yellow))
+                .map(|finding| {
+                    let label = finding.label.as_ref().or_else(|| labels.get(&finding.question));
+                    label.unwrap_or(&finding.question).clone()
+                })
+                .collect();
+            (dimension.clone(), modes)
+        })
+        .collect()
+}

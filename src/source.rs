@@ -23,7 +23,7 @@ struct Inner {
 }
 
 /// A place in a [`Source`]: line and column count from 1, the column in characters.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Location {
     /// File name as the person knows it (a path, or `builtin:...`).
     pub file: String,
