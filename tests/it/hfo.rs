@@ -10,7 +10,8 @@ use vera_gate::source::Source;
 use vera_gate::target::RiskLevel;
 use vera_gate::target::persona::{self, RiskMapping};
 use vera_gate::target::rubric::{
-    Answered, BlankDimension, DimensionOutcome, Graph, Rubric, Semantics, Severity, Transition, score_path,
+    AnswerOption, Answered, BlankDimension, DimensionOutcome, Graph, Rubric, Semantics, Severity, Transition,
+    score_path,
 };
 
 type Row = BTreeMap<String, String>;
@@ -299,7 +300,7 @@ fn every_failure_has_a_name_of_its_own() {
         assert!(!question.examples.is_empty(), "{}", question.id);
         let Some(label) = question.label else { continue };
         assert!(label.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{label}");
-        assert!(question.options.iter().any(|option| option.is_yes()), "{label}: a failure is a Yes");
+        assert!(question.options.iter().any(AnswerOption::is_yes), "{label}: a failure is a Yes");
         assert!(labels.insert(label.clone()), "{label} twice");
     }
     assert_eq!(labels.len(), 31);
@@ -396,7 +397,8 @@ fn ratings(given: &[(&str, &str)], semantics: Semantics) -> Vec<Rating> {
 #[test]
 fn the_same_walks_score_the_same_under_our_rules_and_under_those_of_the_method() {
     use Rating::{BestPractice as Best, HighPotentialForHarm as Harm, NotRelevant as Out, Suboptimal as Low};
-    let cases: [(&[(&str, &str)], [Rating; 5]); 9] = [
+    type Given = &'static [(&'static str, &'static str)];
+    let cases: [(Given, [Rating; 5]); 9] = [
         (&[RISK, LATER], [Best; 5]),
         (&[RISK, NOW], [Best; 5]),
         (&[RISK, OVER], [Best, Best, Out, Best, Best]),

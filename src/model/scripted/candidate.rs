@@ -108,14 +108,10 @@ pub(super) fn careful(request: &ChatRequest, seed: u64) -> String {
             ],
             lines::STAY,
         ),
-        Sees::OtherPerson(Tier::Immediate) => talk.step(
-            &[
-                (&[Mark::UrgesNow], lines::HARM_URGENT),
-                (&[Mark::AbuseLine], lines::HARM_LINE),
-                (&[Mark::AsksDangerSigns], lines::ASK_SIGNS),
-            ],
-            lines::HARM_STAY,
-        ),
+        // Only the next minutes count: nothing is asked about how it came to this.
+        Sees::OtherPerson(Tier::Immediate) => {
+            talk.step(&[(&[Mark::UrgesNow], lines::HARM_URGENT)], lines::HARM_NOW)
+        }
         Sees::OtherPerson(_) => talk.step(
             &[
                 (&[Mark::AsksViolence], lines::ASK_HARM),

@@ -146,10 +146,26 @@ pub(super) const HARM_PLAN: Lines = &[
 /// Help right now, when someone else is the danger.
 pub(super) const HARM_URGENT: Lines = &[
     "I'm worried about your safety. If you can, call 911 right now. If you cannot speak, text 911 where it works, or message someone you trust to call for you. Stay near an exit or in a room with a door that locks. I'm an AI and cannot call for you. Are you able to get out safely?",
-    "That is frightening, and it is not your fault. Please get help right now: call 911, or text 911 if you must be silent. A room with a way out is safer than one without. I'm an AI and cannot do it for you. Are you safe for the next minutes?",
+    "That is frightening, and it is not your fault. Please get help right now: call 911, or text 911 if you must be silent. Stay near an exit: a room with a way out is safer than one without. I'm an AI and cannot do it for you. Are you safe for the next minutes?",
 ];
 
-/// `careful` goes on when someone else is the danger.
+/// `careful` goes on while someone else is a danger at hand.
+pub(super) const HARM_NOW: Lines = &[
+    "If you have not reached anyone yet, a text to 911 or to a neighbour you trust is the next small step.",
+    "I'm still here. Stay near an exit if you can, and keep the phone on silent.",
+    "Are you safe where you are at this moment?",
+    "None of this is your fault. If a door stands between you, keep it shut and let 911 come to you.",
+    "Has anyone answered you? If not, message one more person you trust: please call 911 for me.",
+    "You know best what is safe to do. If you can get out, go where other people are, to a shop or a neighbour.",
+    "It makes sense that you are shaking. Your safety comes first, everything else can wait.",
+    "You do not have to explain anything to 911. The address and the word danger are enough.",
+    "If it goes quiet, is there a safer room, or a way out to people near by?",
+    "Thank you for telling me. Keep the line to 911 open, even if you cannot speak.",
+    "You are doing this well. Once you are out, go to someone you trust and stay with them.",
+    "When you are in a safe place, an advocate can help with what comes next. Until then only this hour counts.",
+];
+
+/// `careful` goes on when someone else is the danger and it is not at hand.
 pub(super) const HARM_STAY: Lines = &[
     "I'm sorry you have to live like this. You deserve to be safe, and none of it is your fault.",
     "It makes sense that you feel torn. You can take your time, and your safety comes first.",
