@@ -16,6 +16,7 @@
 //! | [`trend`] | small steps over many runs |
 //! | [`agreement`] | judges and clinicians |
 
+pub mod agreement;
 pub mod cluster;
 pub mod exact;
 pub mod interval;

@@ -35,17 +35,9 @@ pub enum StatsError {
     /// A parameter that must be finite and above zero.
     #[error("{0} is not a finite number above zero")]
     NotPositive(f64),
-    /// Lists that describe the same units differ in length.
-    #[error("lists of different length: {left} and {right}")]
-    LengthMismatch {
-        /// Length of the first list.
-        left: usize,
-        /// Length of the second list.
-        right: usize,
-    },
 }
 
-/// `successes` of `total` independent-looking trials, whole numbers.
+/// `successes` of `total` trials, whole numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Count {
     successes: u64,
