@@ -153,26 +153,23 @@ impl Caller {
                 Retry::Allowed => self.patience.retries,
                 Retry::Once => self.patience.retries.min(1),
             };
+            let wait = wait_before(&fault, failed + 1);
+            if fault.failure == Failure::Rate || fault.hint.after.is_some() {
+                let now = self.clock.now();
+                self.gate.hold(now.checked_add(wait).unwrap_or(now));
+            }
             if failed >= most {
                 return Err(self.give_up(&fault, attempts));
             }
             failed += 1;
-            let wait = wait_before(&fault, failed);
             if wait > self.patience.longest_wait {
-                let message = format!(
-                    "{}; the server asks to wait {:.0} s, which is too long",
-                    fault.message,
-                    wait.as_secs_f64()
-                );
+                let asked = fault.hint.after.unwrap_or(wait);
+                let message = format!("{}; {}", fault.message, too_long(asked));
                 return Err(self.give_up(&Fault { message, ..fault }, attempts));
             }
             if self.meter.time_left().is_some_and(|left| wait >= left) {
                 let message = format!("{}; no time is left for another attempt", fault.message);
                 return Err(self.error(Failure::Budget, &message, attempts));
-            }
-            if fault.failure == Failure::Rate || fault.hint.after.is_some() {
-                let now = self.clock.now();
-                self.gate.hold(now.checked_add(wait).unwrap_or(now));
             }
             self.events.send(ModelEvent::Retry {
                 role: self.role,
@@ -202,6 +199,9 @@ impl Caller {
                 Passage::Broken(last) => {
                     let message = format!("not called, because the last calls in a row failed: {last}");
                     return Err(self.error(Failure::Overload, &message, attempts));
+                }
+                Passage::Wait(left) if left > self.patience.longest_wait => {
+                    return Err(self.error(Failure::Rate, &too_long(left), attempts));
                 }
                 Passage::Wait(left) => {
                     if self.meter.time_left().is_some_and(|budget| left >= budget) {
@@ -281,6 +281,10 @@ impl Caller {
         }
         true
     }
+}
+
+fn too_long(wait: Duration) -> String {
+    format!("the rate limit clears in {:.0} s, which is too long to wait", wait.as_secs_f64())
 }
 
 /// The server's hint and a little more, or exponential backoff with full jitter; overload waits longer.

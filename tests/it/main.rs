@@ -13,6 +13,7 @@ mod escape;
 mod hfo;
 mod hfo_scripted;
 mod personas;
+mod providers;
 mod publish;
 mod rubric_flow;
 mod rubric_text;
