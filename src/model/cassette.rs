@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -75,25 +75,24 @@ pub struct Cassette {
 
 impl Cassette {
     /// Opens a file in a mode. Recording adds to what is there; a line that was cut at the end of a killed run is
-    /// left out.
+    /// taken away.
     pub fn open(path: &Path, mode: CassetteMode) -> Result<Self, String> {
         let say = |error: &dyn std::fmt::Display| format!("cassette {}: {error}", path.display());
         let mut known = BTreeMap::new();
-        let mut unfinished = false;
+        let mut whole = 0;
         if mode == CassetteMode::Replay || path.exists() {
-            let file = File::open(path).map_err(|error| say(&error))?;
-            let lines: Vec<String> =
-                BufReader::new(file).lines().collect::<Result<_, _>>().map_err(|error| say(&error))?;
-            let last = lines.len().saturating_sub(1);
-            for (index, text) in lines.iter().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
-                match serde_json::from_str::<Line>(text) {
-                    Ok(line) if line.schema == SCHEMA => {
-                        known.insert(line.key, line.reply);
-                    }
+            let text = std::fs::read_to_string(path).map_err(|error| say(&error))?;
+            for (index, line) in text.split_inclusive('\n').enumerate() {
+                if !line.ends_with('\n') {
+                    break;
+                }
+                whole += line.len();
+                match serde_json::from_str::<Line>(line) {
+                    _ if line.trim().is_empty() => {}
+                    Ok(line) if line.schema == SCHEMA => drop(known.insert(line.key, line.reply)),
                     Ok(line) => {
                         return Err(say(&format!("line {}: unknown schema `{}`", index + 1, line.schema)));
                     }
-                    Err(_) if index == last => unfinished = true,
                     Err(error) => return Err(say(&format!("line {}: {error}", index + 1))),
                 }
             }
@@ -101,11 +100,9 @@ impl Cassette {
         let file = match mode {
             CassetteMode::Replay => None,
             CassetteMode::Record | CassetteMode::Continue => {
-                let mut file =
+                let file =
                     OpenOptions::new().create(true).append(true).open(path).map_err(|error| say(&error))?;
-                if unfinished {
-                    file.write_all(b"\n").map_err(|error| say(&error))?;
-                }
+                file.set_len(u64::try_from(whole).unwrap_or(u64::MAX)).map_err(|error| say(&error))?;
                 Some(Mutex::new(file))
             }
         };

@@ -131,9 +131,9 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(1_796_014_790)
     }
 
-    fn after(headers: &[(&str, &str)], body: Value) -> Option<f64> {
+    fn after(headers: &[(&str, &str)], body: &Value) -> Option<f64> {
         let headers = Headers::from_pairs(headers.iter().copied());
-        read(&headers, Some(&body), now()).after.map(|d| d.as_secs_f64())
+        read(&headers, Some(body), now()).after.map(|d| d.as_secs_f64())
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
             ),
             (vec![], json!({}), None),
         ] {
-            assert_eq!(after(&headers, body), wanted, "{headers:?}");
+            assert_eq!(after(&headers, &body), wanted, "{headers:?}");
         }
     }
 

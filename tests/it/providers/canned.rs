@@ -1,4 +1,5 @@
 //! Byte-exact replies of all wires, by case name.
+#![expect(clippy::needless_pass_by_value, reason = "values written with `json!` in place")]
 
 use chrono::Utc;
 use serde_json::{Value, json};

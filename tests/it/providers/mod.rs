@@ -1,6 +1,10 @@
 //! The provider wires against a server whose every byte is chosen.
 
 pub(crate) mod canned;
+mod chatbot;
+mod program;
+mod recording;
+mod requests;
 mod rules;
 pub(crate) mod server;
 mod table;

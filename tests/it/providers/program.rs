@@ -1,0 +1,137 @@
+//! A chatbot that is a local program.
+#![cfg(unix)]
+
+use vera_gate::config::model::{CommandLifetime, CommandSettings, ModelSettings};
+use vera_gate::model::meter::Budget;
+use vera_gate::model::{
+    CallId, ChatRequest, EnvLookup, Failure, Message, ModelContext, Outcome, Role, connect,
+};
+
+use super::connected;
+
+fn settings(script: &str, lifetime: CommandLifetime) -> ModelSettings {
+    ModelSettings {
+        provider: Some("command".to_owned()),
+        env: vec!["BOT_TOKEN".to_owned()],
+        timeout: Some(std::time::Duration::from_secs(20)),
+        command: Some(CommandSettings {
+            argv: vec!["sh".to_owned(), "-c".to_owned(), script.to_owned()],
+            directory: None,
+            lifetime,
+        }),
+        ..ModelSettings::default()
+    }
+}
+
+fn context() -> ModelContext {
+    let (mut context, _) = super::context(Budget::default());
+    let path = std::env::var("PATH").unwrap();
+    context.env =
+        EnvLookup::fixed([("PATH", path.as_str()), ("BOT_TOKEN", "bot-token-9876"), ("OTHER", "hidden")]);
+    context
+}
+
+fn turn(conversation: &str, number: usize) -> ChatRequest {
+    let mut messages = Vec::new();
+    for index in 1..number {
+        messages.push(Message::user(format!("u{index}")));
+        messages.push(Message::assistant(format!("a{index}")));
+    }
+    messages.push(Message::user("hello \"you\""));
+    ChatRequest {
+        id: CallId { conversation: conversation.to_owned(), step: format!("turn-{number}"), draw: 1 },
+        role: Role::Candidate,
+        system: None,
+        messages,
+        answer: None,
+        cache_group: None,
+        output_scale: 1,
+        question: None,
+    }
+}
+
+/// Counts its own messages, so that it shows which process answers.
+const COUNTS: &str = r#"n=0; while read -r line; do n=$((n+1)); echo "{\"text\":\"$n\",\"usage\":{\"input\":3,\"output\":1}}"; done"#;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_conversation_has_its_process() {
+    let model = connected(Role::Candidate, &settings(COUNTS, CommandLifetime::PerConversation), &context());
+    let mut said = Vec::new();
+    for (conversation, number) in [("a", 1), ("a", 2), ("b", 1), ("a", 3)] {
+        said.push(model.reply(&turn(conversation, number)).await.unwrap().text);
+    }
+    assert_eq!(said, ["1", "2", "1", "3"]);
+    // A new start of the same conversation is a new process.
+    model.open("a").await.unwrap();
+    let exchange = model.reply(&turn("a", 1)).await.unwrap();
+    assert_eq!((exchange.text.as_str(), exchange.usage.map(|u| u.input)), ("1", Some(3)));
+    model.close("a").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_process_can_serve_all() {
+    let model = connected(Role::Candidate, &settings(COUNTS, CommandLifetime::Shared), &context());
+    let mut said = Vec::new();
+    for conversation in ["a", "b", "a"] {
+        said.push(model.reply(&turn(conversation, 1)).await.unwrap().text);
+    }
+    assert_eq!(said, ["1", "2", "3"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_program_gets_the_message_and_only_the_listed_environment() {
+    let script = r#"read -r line; case "$line" in *'"text":"hello \"you\""'*) got=yes;; esac
+        echo "{\"text\":\"$got ${OTHER:-none} ${#BOT_TOKEN}\"}""#;
+    let model = connected(Role::Candidate, &settings(script, CommandLifetime::PerConversation), &context());
+    assert_eq!(model.reply(&turn("a", 1)).await.unwrap().text, "yes none 14");
+}
+
+/// Death, silence, noise and a reported error are failures and never an answer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_fails_gives_no_answer() {
+    for (script, failure, part) in [
+        ("echo 'boom: bot-token-9876' >&2; exit 3", Failure::Exited, "boom: [redacted]"),
+        (r#"read -r x; printf '{"text": "half'"#, Failure::Exited, "closed its output"),
+        ("read -r x; echo starting...", Failure::Protocol, "logs belong on standard error"),
+        (r#"read -r x; echo '{"reply": "x"}'"#, Failure::Protocol, "no `text`"),
+        (r#"read -r x; echo '{"error": "no model loaded"}'"#, Failure::Server, "no model loaded"),
+        ("exec sleep 60", Failure::Timeout, "no answer"),
+    ] {
+        let mut settings = settings(script, CommandLifetime::PerConversation);
+        if failure == Failure::Timeout {
+            settings.timeout = Some(std::time::Duration::from_millis(300));
+        }
+        let model = connected(Role::Candidate, &settings, &context());
+        let error = model.reply(&turn("a", 1)).await.unwrap_err();
+        assert!(error.failure == failure && error.message.contains(part), "{script}: {error}");
+        if failure != Failure::Server {
+            // What the program knew of the conversation is gone with it.
+            assert_eq!(model.reply(&turn("a", 2)).await.unwrap_err().failure, Failure::Restart, "{script}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_and_an_empty_text_are_outcomes() {
+    let script = r#"read -r x; echo '{"text": "I cannot.", "refusal": true, "model": "b7"}'; read -r x; echo '{"text": ""}'"#;
+    let model = connected(Role::Candidate, &settings(script, CommandLifetime::PerConversation), &context());
+    let first = model.reply(&turn("a", 1)).await.unwrap();
+    assert_eq!(
+        (first.outcome, first.text.as_str(), first.model.as_deref()),
+        (Outcome::Refusal, "I cannot.", Some("b7"))
+    );
+    assert_eq!(model.reply(&turn("a", 2)).await.unwrap().outcome, Outcome::Empty);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_does_not_exist_stops_the_run() {
+    let mut settings = settings("", CommandLifetime::PerConversation);
+    settings.command.as_mut().unwrap().argv = vec!["/nowhere/bot".to_owned()];
+    let model = connected(Role::Candidate, &settings, &context());
+    let error = model.reply(&turn("a", 1)).await.unwrap_err();
+    assert!(error.failure.stops_run() && error.message.contains("/nowhere/bot"), "{error}");
+    settings.command = None;
+    assert!(
+        connect(Role::Candidate, &settings, &context()).unwrap_err().to_string().contains("command.argv")
+    );
+}
