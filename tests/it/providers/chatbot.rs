@@ -192,7 +192,8 @@ async fn a_lost_session_restarts_the_conversation() {
 /// Missing, no text, and empty are three different things.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_reply_holds_is_told_apart() {
-    let rows: [(&str, Result<(Outcome, &str), &str>); 7] = [
+    type Wanted = Result<(Outcome, &'static str), &'static str>;
+    let rows: [(&str, Wanted); 7] = [
         (r#"{"messages": [{"text": "hello"}]}"#, Ok((Outcome::Reply, "hello"))),
         (r#"{"messages": [{"text": ""}]}"#, Ok((Outcome::Empty, ""))),
         (r#"{"messages": [{"text": ["a", "b"]}]}"#, Ok((Outcome::Reply, "a\nb"))),

@@ -195,11 +195,14 @@ async fn every_canned_reply_gives_its_outcome() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// Case, provider, model, the five buckets of usage, and dollars.
+type PriceRow = (&'static str, &'static str, &'static str, [u64; 5], Option<&'static str>);
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn usage_is_normalised_and_priced_per_wire() {
     let server = canned::server().await;
     // What each provider counts, split by hand into disjoint buckets, and the money at the shipped prices.
-    let rows: [(&str, &str, &str, [u64; 5], Option<&str>); 9] = [
+    let rows: [PriceRow; 9] = [
         // 2006 - 1920 - 64 = 22; 300 - 128 = 172.
         ("oai-ok", "openai", "gpt-6-luna", [22, 1920, 64, 172, 128], Some("1.794e-4")),
         // 100 - 64 = 36; 40 - 32 = 8: 36 x 0.1 + 64 x 0.01 + 40 x 0.5 micro-dollars.
