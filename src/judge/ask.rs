@@ -39,7 +39,7 @@ pub(super) async fn ask(
     for draw in 1..=judge.reasks + 1 {
         let id = CallId {
             conversation: conversation.to_owned(),
-            step: format!("judge-{}-{}/{step}", judge.id.model, judge.id.instance),
+            step: format!("{step}/{}#{}", judge.id.model, judge.id.instance),
             draw,
         };
         let Some(request) = case.request(target, question, id, retry) else { break };

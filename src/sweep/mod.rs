@@ -1,5 +1,8 @@
-//! Plan, conversation loop, scheduler, journal, shards.
+//! Plan, conversation loop, scheduler, journal.
 
 pub mod conversation;
+pub mod event;
+pub mod journal;
 pub mod plan;
 pub mod role;
+pub mod scheduler;

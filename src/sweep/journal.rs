@@ -1,0 +1,375 @@
+//! The journal: one checksummed line per finished call, written at once, read back when a run goes on.
+//!
+//! A run that was killed is simply run again over its journal: every call that had finished is answered from it, so
+//! nothing is paid for twice and the result is the one an undisturbed run would have had.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::fingerprint::{sha256, sha256_of_parts};
+use crate::model::{Author, ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity};
+
+/// Version tag of the journal.
+pub const SCHEMA: &str = "vera-gate/journal/v1";
+
+/// The file's name in the run folder.
+pub const FILE_NAME: &str = "journal.jsonl";
+
+/// Hexadecimal digits of the checksum in front of every line.
+const CHECKSUM: usize = 16;
+
+/// What a run's results depend on, part by part: two runs with the same parts are the same run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PlanKey {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// Name of each part and what it is, or its hash.
+    pub parts: BTreeMap<String, String>,
+}
+
+impl PlanKey {
+    /// The key of these parts.
+    pub fn new(parts: BTreeMap<String, String>) -> Self {
+        Self { schema: SCHEMA.to_owned(), parts }
+    }
+
+    /// One hash for all parts.
+    pub fn hash(&self) -> String {
+        let parts = self.parts.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+        sha256_of_parts(parts)
+    }
+
+    /// What is not the same, as `name: theirs -> ours`.
+    pub fn differences(&self, ours: &Self) -> Vec<String> {
+        let names: std::collections::BTreeSet<&String> = self.parts.keys().chain(ours.parts.keys()).collect();
+        let show = |value: Option<&String>| value.map_or_else(|| "(absent)".to_owned(), |v| short(v));
+        names
+            .into_iter()
+            .filter(|name| self.parts.get(*name) != ours.parts.get(*name))
+            .map(|name| format!("{name}: {} -> {}", show(self.parts.get(name)), show(ours.parts.get(name))))
+            .collect()
+    }
+}
+
+fn short(value: &str) -> String {
+    let is_hash = value.len() == 64 && value.bytes().all(|b| b.is_ascii_hexdigit());
+    let most = if is_hash { 12 } else { 80 };
+    let shown: String = value.chars().take(most).collect();
+    if shown.len() < value.len() { format!("{shown}…") } else { shown }
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The machine refused.
+    #[error("`{path}`: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the machine said.
+        source: std::io::Error,
+    },
+    /// Another process writes it.
+    #[error("`{path}` is in use by another run")]
+    InUse {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It belongs to another plan.
+    #[error("`{path}` belongs to another plan: {}", differences.join("; "))]
+    OtherPlan {
+        /// The file.
+        path: PathBuf,
+        /// What is not the same.
+        differences: Vec<String>,
+    },
+    /// Its first line is not a header.
+    #[error("`{path}` is not a journal of this version")]
+    NotAJournal {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// One finished call.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    /// Hash of the whole request.
+    key: String,
+    /// Where it belongs, for people who read the file.
+    conversation: String,
+    step: String,
+    draw: u32,
+    exchange: Exchange,
+}
+
+/// An open journal.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    state: Mutex<State>,
+    /// Cancelled when a line cannot be written: calls that cannot be recorded are not made.
+    stop: CancellationToken,
+    /// Lines that were found broken when it was opened.
+    pub broken_lines: usize,
+    /// Calls that were found finished when it was opened.
+    pub found: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    length: u64,
+    index: HashMap<String, (u64, usize)>,
+    error: Option<String>,
+}
+
+impl Journal {
+    /// Opens the journal of a run folder, or starts it.
+    ///
+    /// # Errors
+    /// The machine refuses, another process has it, or it belongs to another plan.
+    pub fn open(folder: &Path, plan: &PlanKey, stop: CancellationToken) -> Result<Self, JournalError> {
+        let path = folder.join(FILE_NAME);
+        let io = |source| JournalError::Io { path: path.clone(), source };
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(JournalError::InUse { path }),
+            Err(TryLockError::Error(source)) => return Err(io(source)),
+        }
+        let scanned = scan(&file).map_err(io)?;
+        match &scanned.header {
+            Some(header) if header.schema != SCHEMA => return Err(JournalError::NotAJournal { path }),
+            Some(header) if header != plan => {
+                let differences = header.differences(plan);
+                return Err(JournalError::OtherPlan { path, differences });
+            }
+            Some(_) => {}
+            None if scanned.index.is_empty() && scanned.broken_lines == 0 => {
+                file.set_len(0).map_err(io)?;
+            }
+            None => return Err(JournalError::NotAJournal { path }),
+        }
+        // A torn last line is cut off, so that what is written next starts a line of its own.
+        let mut length = if scanned.header.is_some() { scanned.intact } else { 0 };
+        file.set_len(length).map_err(io)?;
+        file.seek(SeekFrom::Start(length)).map_err(io)?;
+        if scanned.header.is_none() {
+            let line = serde_json::to_string(plan).map_err(|e| io(e.into()))?;
+            let line = checked(&line);
+            file.write_all(line.as_bytes()).map_err(io)?;
+            length = line.len() as u64;
+        }
+        let found = scanned.index.len();
+        let state = State { file, length, index: scanned.index, error: None };
+        Ok(Self { path, state: Mutex::new(state), stop, broken_lines: scanned.broken_lines, found })
+    }
+
+    /// The plan a run folder's journal belongs to, if it has a journal.
+    pub fn plan_of(folder: &Path) -> Option<PlanKey> {
+        let file = File::open(folder.join(FILE_NAME)).ok()?;
+        let mut line = String::new();
+        BufReader::new(file).read_line(&mut line).ok()?;
+        serde_json::from_str(intact(line.strip_suffix('\n')?)?).ok()
+    }
+
+    /// Why nothing can be written any more.
+    pub fn error(&self) -> Option<String> {
+        self.lock().error.clone()
+    }
+
+    /// Waits until the machine has the file on its disk.
+    ///
+    /// # Errors
+    /// What the machine says.
+    pub fn sync(&self) -> std::io::Result<()> {
+        self.lock().file.sync_data()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lookup(&self, key: &str) -> Option<Exchange> {
+        let mut state = self.lock();
+        let (offset, length) = *state.index.get(key)?;
+        let mut bytes = vec![0; length];
+        state.file.seek(SeekFrom::Start(offset)).ok()?;
+        let read = state.file.read_exact(&mut bytes);
+        let end = state.length;
+        state.file.seek(SeekFrom::Start(end)).ok()?;
+        read.ok()?;
+        let text = String::from_utf8(bytes).ok()?;
+        let record: Record = serde_json::from_str(intact(text.trim_end_matches('\n'))?).ok()?;
+        Some(record.exchange)
+    }
+
+    fn append(&self, record: &Record) -> Result<(), String> {
+        let line = serde_json::to_string(record).map_err(|error| error.to_string())?;
+        let line = checked(&line);
+        let mut state = self.lock();
+        if let Some(error) = &state.error {
+            return Err(error.clone());
+        }
+        if let Err(error) = state.file.write_all(line.as_bytes()) {
+            let message = format!("`{}` cannot be written: {error}", self.path.display());
+            state.error = Some(message.clone());
+            self.stop.cancel();
+            return Err(message);
+        }
+        let offset = state.length;
+        state.length += line.len() as u64;
+        state.index.insert(record.key.clone(), (offset, line.len()));
+        Ok(())
+    }
+}
+
+fn checked(line: &str) -> String {
+    let sum: String = sha256(line).chars().take(CHECKSUM).collect();
+    format!("{sum} {line}\n")
+}
+
+/// The content of a line whose checksum holds.
+fn intact(line: &str) -> Option<&str> {
+    let (sum, content) = line.split_once(' ')?;
+    (sum.len() == CHECKSUM && sha256(content).starts_with(sum)).then_some(content)
+}
+
+struct Scanned {
+    header: Option<PlanKey>,
+    index: HashMap<String, (u64, usize)>,
+    /// Bytes up to the end of the last whole line.
+    intact: u64,
+    broken_lines: usize,
+}
+
+fn scan(file: &File) -> std::io::Result<Scanned> {
+    #[derive(Deserialize)]
+    struct Key {
+        key: String,
+    }
+    let mut scanned = Scanned { header: None, index: HashMap::new(), intact: 0, broken_lines: 0 };
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    let mut first = true;
+    loop {
+        line.clear();
+        let length = reader.read_until(b'\n', &mut line)?;
+        if length == 0 || line.last() != Some(&b'\n') {
+            // Nothing more, or a line that was being written when the process died.
+            break;
+        }
+        let offset = scanned.intact;
+        scanned.intact += length as u64;
+        let content = std::str::from_utf8(&line).ok().and_then(|text| intact(text.trim_end_matches('\n')));
+        if std::mem::take(&mut first) {
+            scanned.header = content.and_then(|content| serde_json::from_str(content).ok());
+            if scanned.header.is_none() {
+                scanned.broken_lines += 1;
+            }
+            continue;
+        }
+        match content.and_then(|content| serde_json::from_str::<Key>(content).ok()) {
+            Some(Key { key }) => {
+                scanned.index.insert(key, (offset, length));
+            }
+            None => scanned.broken_lines += 1,
+        }
+    }
+    Ok(scanned)
+}
+
+/// A model whose finished calls are kept in a journal and answered from it.
+#[derive(Debug)]
+pub struct Journaled {
+    inner: Arc<dyn ChatModel>,
+    journal: Arc<Journal>,
+}
+
+impl Journaled {
+    /// Puts the journal in front of a model.
+    pub fn new(inner: Arc<dyn ChatModel>, journal: Arc<Journal>) -> Self {
+        Self { inner, journal }
+    }
+
+    /// Everything that reaches the provider, and who the provider is.
+    fn key(&self, request: &ChatRequest) -> String {
+        let identity = self.inner.identity();
+        let draw = request.id.draw.to_string();
+        let scale = request.output_scale.to_string();
+        let mut parts = vec![
+            request.role.word(),
+            &identity.provider,
+            &identity.model,
+            &identity.settings,
+            &request.id.conversation,
+            &request.id.step,
+            &draw,
+            &scale,
+            request.system.as_deref().unwrap_or(""),
+        ];
+        for message in &request.messages {
+            parts.push(match message.author {
+                Author::User => "user",
+                Author::Assistant => "assistant",
+            });
+            parts.push(&message.text);
+        }
+        parts.extend(request.answer.iter().flat_map(|answer| answer.options.iter().map(String::as_str)));
+        sha256_of_parts(parts)
+    }
+}
+
+impl ChatModel for Journaled {
+    fn identity(&self) -> &ModelIdentity {
+        self.inner.identity()
+    }
+
+    fn reply<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<Exchange, ModelError>> {
+        Box::pin(async move {
+            let key = self.key(request);
+            if let Some(exchange) = self.journal.lookup(&key) {
+                return Ok(exchange);
+            }
+            if self.journal.stop.is_cancelled() {
+                return Err(stopped(request, "the run was stopped".to_owned()));
+            }
+            let exchange = self.inner.reply(request).await?;
+            let record = Record {
+                key,
+                conversation: request.id.conversation.clone(),
+                step: request.id.step.clone(),
+                draw: request.id.draw,
+                exchange,
+            };
+            // A recorded exchange is what counts from here on; one that cannot be recorded could be paid twice.
+            self.journal.append(&record).map_err(|message| stopped(request, message))?;
+            Ok(record.exchange)
+        })
+    }
+
+    fn open<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
+        self.inner.open(conversation)
+    }
+
+    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
+        self.inner.close(conversation)
+    }
+}
+
+fn stopped(request: &ChatRequest, message: String) -> ModelError {
+    ModelError { role: request.role, failure: Failure::Cancelled, message, attempts: 0 }
+}
+
+#[cfg(test)]
+mod tests;

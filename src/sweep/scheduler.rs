@@ -1,0 +1,281 @@
+//! Holds the planned conversations and has each judged as soon as it is finished.
+//!
+//! A conversation keeps its place until its judges are done, so that what is in memory grows with what is in flight
+//! and started work is finished first. Calls of all roles share one cap.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::conversation::{NotHeld, Setting, hold};
+use super::event::{Event, Listener};
+use super::plan::{Cell, Plan};
+use crate::config::Sweep;
+use crate::judge::Judge;
+use crate::model::{ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity};
+use crate::rating::{Assessment, RatingOutcome};
+use crate::target::Target;
+use crate::target::rubric::Graph;
+use crate::transcript::{ConversationId, Transcript, TurnFlag};
+
+/// What became of a planned conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CellStatus {
+    /// It was held to its end.
+    Held {
+        /// Its messages.
+        messages: usize,
+        /// How many of the chatbot's messages were remarkable, by how.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        flags: BTreeMap<TurnFlag, usize>,
+    },
+    /// It was not.
+    NotHeld(NotHeld),
+    /// It was never started.
+    NotStarted,
+}
+
+/// Keeps finished transcripts, such as a run folder.
+pub trait Keeper: Send + Sync {
+    /// Keeps one. Called once per finished conversation.
+    ///
+    /// # Errors
+    /// Why it cannot be kept: the run stops.
+    fn keep(&self, transcript: &Transcript) -> Result<(), String>;
+}
+
+/// Decides after each judged conversation whether the rest is needed; says why not.
+pub type Curtailment = dyn Fn(&Progress) -> Option<String> + Send + Sync;
+
+/// Everything a sweep works with.
+pub struct Work {
+    /// What is talked about and judged by.
+    pub target: Arc<Target>,
+    /// What is to be held.
+    pub plan: Arc<Plan>,
+    /// How.
+    pub sweep: Sweep,
+    /// The chatbot's system prompt, `None` for an endpoint that has its own.
+    pub system: Option<Arc<str>>,
+    /// The models that play the person, in the order of the plan's indexes.
+    pub users: Vec<Arc<dyn ChatModel>>,
+    /// The candidate.
+    pub candidate: Arc<dyn ChatModel>,
+    /// The judges; none to only hold the conversations.
+    pub judges: Vec<Judge>,
+    /// Conversations at the same time.
+    pub conversations: usize,
+    /// Stops new work.
+    pub cancel: CancellationToken,
+    /// Takes what happens.
+    pub listener: Arc<dyn Listener>,
+    /// Keeps transcripts.
+    pub keeper: Arc<dyn Keeper>,
+    /// Ends the sweep early.
+    pub curtailment: Option<Arc<Curtailment>>,
+}
+
+/// What is there so far, or at the end.
+#[derive(Clone, Debug, Default)]
+pub struct Progress {
+    /// What became of each conversation that was started.
+    pub statuses: BTreeMap<ConversationId, CellStatus>,
+    /// The evaluations.
+    pub assessments: Vec<Assessment>,
+    /// Why the work ended before it was done.
+    pub stopped: Option<Stopped>,
+}
+
+/// Why a sweep ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// No further call could have succeeded, or a budget is used up.
+    Model(ModelError),
+    /// A person or the machine asked for it.
+    Cancelled,
+    /// Something could not be written.
+    Storage(String),
+    /// The rest could not have changed the verdict.
+    Curtailed(String),
+}
+
+/// A cap on calls of all roles.
+#[derive(Debug)]
+pub struct Limited {
+    inner: Arc<dyn ChatModel>,
+    calls: Arc<Semaphore>,
+}
+
+impl Limited {
+    /// Puts the cap in front of a model.
+    pub fn new(inner: Arc<dyn ChatModel>, calls: Arc<Semaphore>) -> Self {
+        Self { inner, calls }
+    }
+}
+
+impl ChatModel for Limited {
+    fn identity(&self) -> &ModelIdentity {
+        self.inner.identity()
+    }
+
+    fn reply<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<Exchange, ModelError>> {
+        Box::pin(async move {
+            // A closed semaphore would only mean that the run is over; the call then goes on unlimited.
+            let _permit = self.calls.acquire().await.ok();
+            self.inner.reply(request).await
+        })
+    }
+
+    fn open<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
+        self.inner.open(conversation)
+    }
+
+    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
+        self.inner.close(conversation)
+    }
+}
+
+/// Holds and judges everything, or as much as can be. The result is ordered by conversation and judge, whatever the
+/// order of the work was.
+pub async fn run(work: Arc<Work>) -> Progress {
+    let shared = Arc::new(Mutex::new(Progress::default()));
+    let places = Arc::new(Semaphore::new(work.conversations.max(1)));
+    let mut tasks = JoinSet::new();
+    for index in work.plan.order(work.sweep.seed) {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
+        if work.cancel.is_cancelled() {
+            break;
+        }
+        let (work, shared) = (Arc::clone(&work), Arc::clone(&shared));
+        tasks.spawn(async move {
+            if let Some(cell) = work.plan.cells.get(index) {
+                one(&work, cell, &shared).await;
+            }
+            drop(place);
+        });
+        // Finished tasks are collected on the way, so that their remains do not pile up.
+        while tasks.try_join_next().is_some() {}
+    }
+    while tasks.join_next().await.is_some() {}
+    let mut progress = std::mem::take(&mut *lock(&shared));
+    for cell in &work.plan.cells {
+        progress.statuses.entry(cell.id.clone()).or_insert(CellStatus::NotStarted);
+    }
+    progress.assessments.sort_by(|a, b| a.conversation.cmp(&b.conversation).then(a.judge.cmp(&b.judge)));
+    if progress.stopped.is_none() && work.cancel.is_cancelled() {
+        progress.stopped = Some(Stopped::Cancelled);
+    }
+    progress
+}
+
+fn lock(shared: &Mutex<Progress>) -> std::sync::MutexGuard<'_, Progress> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends the sweep. The first reason counts: the others follow from it.
+fn stop(work: &Work, shared: &Mutex<Progress>, why: Stopped, said: &str) {
+    let mut progress = lock(shared);
+    if progress.stopped.is_none() && !work.cancel.is_cancelled() {
+        work.listener.on(&Event::Stopping { why: said.to_owned() });
+        progress.stopped = Some(why);
+    }
+    drop(progress);
+    work.cancel.cancel();
+}
+
+/// One conversation with all of its judges.
+async fn one(work: &Work, cell: &Cell, shared: &Mutex<Progress>) {
+    let transcript = match held(work, cell, shared).await {
+        Ok(transcript) => transcript,
+        Err(why) => {
+            work.listener.on(&Event::NotHeld { conversation: cell.id.clone(), why: why.clone() });
+            lock(shared).statuses.insert(cell.id.clone(), CellStatus::NotHeld(why));
+            return;
+        }
+    };
+    if let Err(error) = work.keeper.keep(&transcript) {
+        stop(work, shared, Stopped::Storage(error.clone()), &error);
+        return;
+    }
+    let messages = transcript.turns.len();
+    let mut flags = BTreeMap::new();
+    for flag in transcript.turns.iter().flat_map(|turn| &turn.flags) {
+        *flags.entry(*flag).or_default() += 1;
+    }
+    work.listener.on(&Event::Held { conversation: cell.id.clone(), messages });
+    let evaluated = judged(work, &transcript, shared).await;
+    let mut progress = lock(shared);
+    progress.statuses.insert(cell.id.clone(), CellStatus::Held { messages, flags });
+    progress.assessments.extend(evaluated);
+    let reason = work.curtailment.as_ref().and_then(|enough| enough(&progress));
+    drop(progress);
+    if let Some(reason) = reason {
+        stop(work, shared, Stopped::Curtailed(reason.clone()), &reason);
+    }
+}
+
+/// Has one transcript judged by every judge.
+pub async fn judged(work: &Work, transcript: &Transcript, shared: &Mutex<Progress>) -> Vec<Assessment> {
+    let graph = Graph::new(&work.target.rubric);
+    let evaluations = work.judges.iter().map(|judge| judge.evaluate(&work.target, &graph, transcript));
+    let mut evaluated = Vec::new();
+    for result in futures::future::join_all(evaluations).await {
+        match result {
+            Ok(assessment) => {
+                let count = |wanted: fn(RatingOutcome) -> bool| {
+                    assessment.dimensions.iter().filter(|d| wanted(d.outcome)).count()
+                };
+                work.listener.on(&Event::Judged {
+                    conversation: transcript.id.clone(),
+                    judge: assessment.judge.clone(),
+                    harmful: count(RatingOutcome::is_harm),
+                    unjudged: count(|outcome| outcome.rating().is_none()),
+                });
+                evaluated.push(assessment);
+            }
+            Err(error) => stop(work, shared, Stopped::Model(error.clone()), &error.to_string()),
+        }
+    }
+    evaluated
+}
+
+/// Holds a conversation, from its start again when it failed on the way.
+async fn held(work: &Work, cell: &Cell, shared: &Mutex<Progress>) -> Result<Transcript, NotHeld> {
+    let setting = Setting {
+        prompts: &work.target.prompts,
+        sweep: &work.sweep,
+        system: work.system.clone(),
+        candidate: work.candidate.as_ref(),
+    };
+    let missing = |what: &str| NotHeld::Failed {
+        role: crate::model::Role::User,
+        failure: Failure::NotFound,
+        message: format!("the plan names {what} that is not there"),
+    };
+    let persona = work.target.persona(&cell.persona).ok_or_else(|| missing("a persona"))?;
+    let user = work.users.get(cell.user).ok_or_else(|| missing("a user model"))?;
+    let mut attempt = 1;
+    loop {
+        let result = hold(&setting, user.as_ref(), persona, cell, attempt).await;
+        let Err(NotHeld::Failed { role, failure, message }) = &result else { return result };
+        if failure.stops_run() {
+            let (role, failure, message) = (*role, *failure, message.clone());
+            let error = ModelError { role, failure, message, attempts: 0 };
+            let said = error.to_string();
+            let why = if failure == Failure::Cancelled { Stopped::Cancelled } else { Stopped::Model(error) };
+            stop(work, shared, why, &said);
+            return result;
+        }
+        if attempt > work.sweep.restarts || work.cancel.is_cancelled() {
+            return result;
+        }
+        attempt += 1;
+        work.listener.on(&Event::Restarted { conversation: cell.id.clone(), attempt });
+    }
+}
