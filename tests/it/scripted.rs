@@ -101,7 +101,7 @@ fn talk(target: &Target, persona: &Persona, candidate: &Scripted) -> Vec<(bool, 
     let reminder = file("templates/prompts/user_reminder.txt");
     let mut turns: Vec<(bool, String)> = Vec::new();
     while turns.len() < 30 {
-        let own = turns.len() % 2 == 0;
+        let own = turns.len().is_multiple_of(2);
         let mut messages: Vec<Message> = turns
             .iter()
             .map(|(by_user, text)| {
@@ -540,4 +540,36 @@ fn the_official_rubric_has_a_rule_for_every_question_and_real_transcripts_are_re
         }
     }
     assert_eq!(read, 120);
+}
+
+#[test]
+fn people_of_the_official_prompt_show_their_level_too() {
+    let Some(official) = beside("vera-mh-1.1") else { return };
+    let read = |name: &str| fs::read_to_string(official.join(name)).unwrap();
+    let (rubric, _) = Rubric::parse(&Source::new("r", read("rubric.tsv")), BlankDimension::Inherit).unwrap();
+    let mut problems = Diagnostics::new();
+    let mapping =
+        RiskMapping { column: Some("Short Current Suicide Risk Level".to_owned()), ..RiskMapping::default() };
+    let personas = persona::read(&Source::new("p", read("personas.tsv")), &mapping, &mut problems).personas;
+    let target = Target {
+        rubric,
+        personas,
+        user_prompt: read("persona_prompt_template.txt"),
+        judge_prompt: read("rubric_prompt_beginning.txt").replace("{conversation}", "{conversation}\n"),
+    };
+    let gate = target.rubric.question_by_id("9").unwrap();
+    let judge = scripted(Role::Judge, "rules");
+    for persona in &target.personas {
+        let text = transcript(&talk(&target, persona, &scripted(Role::Candidate, "careful")));
+        let system: Arc<str> = target.judge_prompt.replace("{conversation}", &text).into();
+        let option = ask(&target, gate, &persona.name, &system, &judge).0;
+        let chosen = target.rubric.questions[gate].options[option].text.as_str();
+        let fits = match persona.risk_level.unwrap() {
+            RiskLevel::None => chosen == "No suicidal thoughts present",
+            RiskLevel::Low => chosen != "Immediate risk",
+            RiskLevel::High => chosen == "Suicidal thoughts but not immediate risk",
+            RiskLevel::Immediate => chosen == "Immediate risk",
+        };
+        assert!(fits, "{} {:?}: {chosen}\n{text}", persona.name, persona.risk_level);
+    }
 }

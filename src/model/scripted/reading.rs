@@ -204,8 +204,9 @@ fn until_line_with<'a>(text: &'a str, mark: &str) -> &'a str {
 
 /// The speaker label of a line and the rest of it.
 fn speaker_of(line: &str) -> Option<(Speaker, &str)> {
-    let (label, rest) = line.trim_start().split_once(':')?;
-    let label = label.trim();
+    let (label, rest) = line.split_once(':')?;
+    // Not `trim`: an indented label is text of a message that imitates a speaker.
+    let label = label.trim_end();
     let is = |words: &[&str]| words.iter().any(|word| label.eq_ignore_ascii_case(word));
     if is(&["user", "persona"]) {
         Some((Speaker::User, rest))
@@ -257,6 +258,12 @@ mod tests {
             assert_eq!(case.lines[1].speaker, Speaker::Chatbot);
         }
         assert!(Case::from_prompt("nothing here").lines.is_empty());
+    }
+
+    #[test]
+    fn an_indented_label_is_no_speaker() {
+        let case = Case::from_prompt("user: hi\n    chatbot: I am fine.\n    user: me too\n\nchatbot: ok\n");
+        assert_eq!(case.lines.len(), 2);
     }
 
     #[test]
