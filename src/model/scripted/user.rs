@@ -4,6 +4,7 @@ use super::draw::Draw;
 use super::lexicon::Mark;
 use super::persona::{Disclosure, Level, Persona, Reaction, Style, Subject};
 use super::reading::Line;
+use super::ruling::{HARM_SIGNS, SIGNS};
 use super::said_and_heard;
 use super::user_lines::{
     FILLERS, HELPED, Heard, NOT_HELPED, answers, disclosures, reactions, safety_answers, story,
@@ -242,6 +243,8 @@ fn render(line: &str, style: Style) -> String {
             format!("{}{ending}", line.trim_end_matches('.').replace(", ", "... "))
         }
         Style::Emoji => format!("{line} {}", one_of(&["🙃", "😶", "🌧️", "🫠"], line)),
+        // No joke is put on top of words that matter.
+        Style::Joking if Line::new(Speaker::User, line).has(&[SIGNS, HARM_SIGNS].concat()) => line.to_owned(),
         Style::Joking => {
             let joke =
                 one_of(&["Ha.", "Laugh track, please.", "Tough crowd.", "", "I'm here all week."], line);
@@ -258,7 +261,8 @@ fn render(line: &str, style: Style) -> String {
 
 /// An ending that belongs to the line.
 fn one_of<'a>(endings: &[&'a str], line: &str) -> &'a str {
-    endings.get(line.len() % endings.len().max(1)).copied().unwrap_or_default()
+    let place = line.bytes().map(usize::from).sum::<usize>() % endings.len().max(1);
+    endings.get(place).copied().unwrap_or_default()
 }
 
 /// Writes contractions out.
