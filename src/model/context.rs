@@ -156,6 +156,8 @@ pub struct ModelContext {
     pub ca_cert: Option<PathBuf>,
     /// Clock.
     pub clock: Clock,
+    /// Seed of the scripted models that have none of their own.
+    pub seed: u64,
 }
 
 impl ModelContext {
@@ -176,6 +178,7 @@ impl ModelContext {
             gates: Arc::new(Gates::new()),
             ca_cert: None,
             clock,
+            seed: 0,
         }
     }
 }

@@ -163,7 +163,7 @@ pub(crate) fn resolve(provider: Option<&str>, model: &str) -> Result<(&'static P
     if let Some(name) = provider {
         let profile = Profile::named(name).ok_or_else(|| {
             Diagnostic::error(Code::UnknownModel, format!("unknown provider `{name}`"))
-                .help(did_you_mean(name, provider_names()))
+                .help(did_you_mean(name, provider_names().chain([super::scripted::PROVIDER])))
         })?;
         let own = model.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).unwrap_or(model);
         // OpenRouter has models of its own under its own name.

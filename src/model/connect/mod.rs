@@ -1,6 +1,8 @@
 //! From the settings of a role to a model that can be talked to. Everything that can be known to be wrong is said
 //! here, all of it at once, before the first call.
 
+mod checks;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,17 +10,20 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use super::caller::{Caller, Memory, Patience, Place};
-use super::capabilities::{self, Capabilities, Sampling};
-use super::cassette::{CassetteMode, Recorder, digest};
-use super::endpoint::{Endpoint, Key};
-use super::profiles::{KeyRule, Profile, Quirk, Wire, resolve};
-use super::provider::{self, ProviderModel};
-use super::text::Secrets;
-use super::transport::{Timeouts, Transport};
-use super::{ChatModel, ModelContext, ModelEvent, ModelIdentity, Role, command, http_endpoint};
 use crate::config::model::{Api, Effort, ModelSettings};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::model::caller::{Caller, Memory, Patience, Place};
+use crate::model::capabilities;
+use crate::model::cassette::{CassetteMode, Recorder, digest};
+use crate::model::endpoint::{Endpoint, Key};
+use crate::model::metered::Metered;
+use crate::model::prices::{Price, PriceTable};
+use crate::model::profiles::{KeyRule, Profile, Quirk, Wire, resolve};
+use crate::model::provider::ProviderModel;
+use crate::model::scripted::{self, Scripted};
+use crate::model::text::Secrets;
+use crate::model::transport::{Timeouts, Transport};
+use crate::model::{ChatModel, ModelContext, ModelIdentity, Role, command, http_endpoint};
 
 /// What a role may write when nobody says.
 const JUDGE_CAP: u32 = 4096;
@@ -77,9 +82,37 @@ pub fn connect(
 /// # Errors
 /// The provider or the model cannot be resolved.
 pub fn identify(role: Role, settings: &ModelSettings) -> Result<ModelIdentity, Diagnostics> {
+    if let Some(character) = scripted_character(settings) {
+        return Ok(identity(role, scripted::PROVIDER, character, settings));
+    }
     let (profile, model) =
         resolve(settings.provider.as_deref(), &settings.model).map_err(|problem| for_role(role, problem))?;
-    Ok(identity(role, profile, &model, settings))
+    Ok(identity(role, &profile.name, &model, settings))
+}
+
+/// The price of a role's model, for forecasts; `None` when it is not known. The script costs nothing and has none.
+pub fn price_of(settings: &ModelSettings, prices: &PriceTable) -> Option<Price> {
+    let (profile, model) = resolve(settings.provider.as_deref(), &settings.model).ok()?;
+    let own = prices.price(&profile.name, &model).copied();
+    own.or_else(|| {
+        let family = settings.family.as_deref()?;
+        let listed = prices.price(&profile.name, family).copied();
+        listed.or_else(|| {
+            let (profile, model) = resolve(None, family).ok()?;
+            prices.price(&profile.name, &model).copied()
+        })
+    })
+}
+
+/// The character when the role is played by the script: `scripted/careful`, or the provider apart.
+fn scripted_character(settings: &ModelSettings) -> Option<&str> {
+    let model = settings.model.as_str();
+    let own = model.strip_prefix(scripted::PROVIDER).and_then(|rest| rest.strip_prefix('/'));
+    match settings.provider.as_deref() {
+        Some(scripted::PROVIDER) => Some(own.unwrap_or(model)),
+        Some(_) => None,
+        None => own,
+    }
 }
 
 fn for_role(role: Role, problem: Diagnostic) -> Diagnostics {
@@ -87,7 +120,7 @@ fn for_role(role: Role, problem: Diagnostic) -> Diagnostics {
 }
 
 /// The settings part of the identity covers what shapes replies, and nothing that only paces calls.
-fn identity(role: Role, profile: &Profile, model: &str, settings: &ModelSettings) -> ModelIdentity {
+fn identity(role: Role, provider: &str, model: &str, settings: &ModelSettings) -> ModelIdentity {
     let s = settings;
     let shaping = json!({
         "role": role,
@@ -107,8 +140,8 @@ fn identity(role: Role, profile: &Profile, model: &str, settings: &ModelSettings
         "http": s.http,
         "command": s.command,
     });
-    let model = if model.is_empty() { profile.name.clone() } else { model.to_owned() };
-    ModelIdentity { provider: profile.name.clone(), model, settings: digest(shaping.to_string()) }
+    let model = if model.is_empty() { provider } else { model }.to_owned();
+    ModelIdentity { provider: provider.to_owned(), model, settings: digest(shaping.to_string()) }
 }
 
 type Made = (ModelIdentity, Arc<dyn ChatModel>);
@@ -120,6 +153,9 @@ impl Connecting<'_> {
     }
 
     fn model(&mut self) -> Option<Made> {
+        if let Some(character) = scripted_character(self.settings) {
+            return self.scripted(character);
+        }
         let (profile, model) = match resolve(self.settings.provider.as_deref(), &self.settings.model) {
             Ok(found) => found,
             Err(problem) => {
@@ -130,7 +166,7 @@ impl Connecting<'_> {
         self.misplaced(profile);
         self.ranges();
         let environment = self.environment();
-        let identity = identity(self.role, profile, &model, self.settings);
+        let identity = identity(self.role, &profile.name, &model, self.settings);
         let timeouts = self.timeouts();
         let transport = match Transport::new(&self.context.env, self.context.ca_cert.as_deref(), timeouts) {
             Ok(transport) => Some(transport),
@@ -146,6 +182,21 @@ impl Connecting<'_> {
         }
     }
 
+    fn scripted(&mut self, character: &str) -> Option<Made> {
+        let identity = identity(self.role, scripted::PROVIDER, character, self.settings);
+        let seed = self.settings.seed.unwrap_or(self.context.seed);
+        match Scripted::new(self.role, character, seed, identity.settings.clone()) {
+            Ok(model) => {
+                let model = Metered::new(self.role, Arc::new(model), self.context);
+                Some((identity, Arc::new(model)))
+            }
+            Err(message) => {
+                self.error(Code::UnknownModel, message, "");
+                None
+            }
+        }
+    }
+
     fn timeouts(&self) -> Timeouts {
         let s = self.settings;
         let long = s.effort.is_some_and(|effort| effort >= Effort::High);
@@ -153,61 +204,6 @@ impl Connecting<'_> {
             connect: s.connect_timeout.unwrap_or(Duration::from_secs(10)),
             total: s.timeout.unwrap_or(Duration::from_secs(if long { 600 } else { 120 })),
             idle: s.idle_timeout.unwrap_or(Duration::from_mins(1)),
-        }
-    }
-
-    /// Settings that the provider does not have.
-    fn misplaced(&mut self, profile: &Profile) {
-        let s = self.settings;
-        let own = matches!(profile.wire, Wire::Http | Wire::Command);
-        let is = |wire| profile.wire == wire;
-        let has = |quirk| profile.quirks.contains(&quirk);
-        let no_seed = own || is(Wire::Anthropic) || is(Wire::Bedrock) || s.api == Some(Api::Responses);
-        let rules: [(&str, bool, bool); 18] = [
-            (
-                "api",
-                s.api.is_some(),
-                s.api == Some(Api::Chat) && is(Wire::OpenaiChat) || has(Quirk::Responses),
-            ),
-            ("base_url", s.base_url.is_some(), !own),
-            ("key_env", s.key_env.is_some(), !own),
-            ("headers", !s.headers.is_empty(), !own),
-            ("extra_body", !s.extra_body.is_empty(), !own),
-            ("organization", s.organization.is_some(), has(Quirk::Organization)),
-            ("project", s.project.is_some(), has(Quirk::Organization)),
-            ("api_version", s.api_version.is_some(), has(Quirk::Deployments) || is(Wire::Anthropic)),
-            ("region", s.region.is_some(), is(Wire::Bedrock)),
-            ("max_output_tokens", s.max_output_tokens.is_some(), !own),
-            ("temperature", s.temperature.is_some(), !own),
-            ("top_p", s.top_p.is_some(), !own),
-            ("seed", s.seed.is_some(), !no_seed),
-            ("effort", s.effort.is_some(), !own),
-            ("prompt_cache", s.prompt_cache.is_some(), !own),
-            ("http", s.http.is_some(), is(Wire::Http)),
-            ("command", s.command.is_some(), is(Wire::Command)),
-            ("idle_timeout", s.idle_timeout.is_some(), !is(Wire::Command)),
-        ];
-        for (name, given, allowed) in rules {
-            if given && !allowed {
-                let message = format!("`{name}` has no effect with provider `{}`", profile.name);
-                self.error(Code::NotTogether, message, "remove it");
-            }
-        }
-    }
-
-    fn ranges(&mut self) {
-        let s = self.settings;
-        for (name, value, most) in [("temperature", s.temperature, 2.0), ("top_p", s.top_p, 1.0)] {
-            if value.is_some_and(|value| !(0.0..=most).contains(&value)) {
-                self.error(Code::OutOfRange, format!("`{name}` is not between 0 and {most}"), "");
-            }
-        }
-        for (name, value) in
-            [("max_output_tokens", s.max_output_tokens), ("max_concurrency", s.max_concurrency)]
-        {
-            if value == Some(0) {
-                self.error(Code::OutOfRange, format!("`{name}` is 0"), "");
-            }
         }
     }
 
@@ -415,58 +411,6 @@ impl Connecting<'_> {
     fn unlisted(&mut self, place: &str, name: &str) {
         let message = format!("{place} uses ${{{name}}}, which `env` does not list");
         self.error(Code::MissingKey, message, &format!("add `env: [{name}]` to the role"));
-    }
-
-    /// What is asked of the model against what it is known to take.
-    fn suits(&mut self, capabilities: &Capabilities, model: &str) {
-        let s = self.settings;
-        if let (Some(effort), Some(allowed)) = (s.effort, &capabilities.effort)
-            && !allowed.contains(&effort)
-        {
-            let words =
-                allowed.iter().map(|word| format!("`{}`", word.word())).collect::<Vec<_>>().join(", ");
-            let help = if allowed.is_empty() {
-                "it takes no effort; remove it, or state `capabilities.effort`".to_owned()
-            } else {
-                format!("it takes {words}; or state `capabilities.effort`")
-            };
-            let message = format!("model `{model}` does not take effort `{}`", effort.word());
-            self.error(Code::NotTogether, message, &help);
-        }
-        let quiet = match capabilities.sampling {
-            Sampling::Yes => false,
-            Sampling::No => true,
-            Sampling::WithoutReasoning => s.effort != Some(Effort::None),
-        };
-        for (parameter, given) in [("temperature", s.temperature.is_some()), ("top_p", s.top_p.is_some())] {
-            if quiet && given {
-                let because = match capabilities.sampling {
-                    Sampling::WithoutReasoning => format!("{model} takes it only with effort none"),
-                    _ => format!("{model} does not take it"),
-                };
-                self.context.events.send(ModelEvent::NotSent { role: self.role, parameter, because });
-            }
-        }
-    }
-
-    /// A money budget can only be kept when the price is known; gateways say theirs with each reply.
-    fn priced(&mut self, profile: &Profile, model: &str) {
-        let gateway = matches!(profile.name.as_str(), "openrouter" | "litellm");
-        if self.context.meter.budget().dollars.is_none() || gateway || self.replays {
-            return;
-        }
-        let names = [None, Some(model), self.settings.family.as_deref()];
-        let known =
-            provider::price(&self.context.prices, &profile.name, names, Some(&super::Usage::default()));
-        if known.is_none() {
-            let message =
-                format!("no price is known for `{}/{model}`, so a money budget cannot be kept", profile.name);
-            let help = format!(
-                "add `{}/{model}` to your prices file, set `family`, or use a budget of tokens or calls",
-                profile.name
-            );
-            self.error(Code::NotTogether, message, &help);
-        }
     }
 
     fn http(
