@@ -115,7 +115,15 @@ impl FakeGitHub {
             breaches: Vec::new(),
             next_id: 100,
         }));
-        let server = MockServer::start().await;
+        // A validating proxy may stand between client and server; it wants to know the server's port beforehand.
+        let builder = MockServer::builder();
+        let server = match std::env::var("VERA_GATE_TEST_UPSTREAM") {
+            Ok(port) => {
+                let listener = std::net::TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
+                builder.listener(listener).start().await
+            }
+            Err(_) => builder.start().await,
+        };
         Mock::given(any()).respond_with(Server { world: Arc::clone(&world), prefix }).mount(&server).await;
         Self { server, world, prefix }
     }
@@ -135,7 +143,8 @@ impl FakeGitHub {
         .into();
         env.insert("GITHUB_EVENT_NAME".into(), event.into());
         env.insert("GITHUB_RUN_ID".into(), run_id.to_string());
-        env.insert("GITHUB_API_URL".into(), format!("{}{}", self.server.uri(), self.prefix));
+        let address = std::env::var("VERA_GATE_TEST_PROXY").unwrap_or_else(|_| self.server.uri());
+        env.insert("GITHUB_API_URL".into(), format!("{address}{}", self.prefix));
         env
     }
 
