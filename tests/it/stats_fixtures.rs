@@ -16,6 +16,7 @@ use vera_gate::stats::sign_flip::{PersonaCounts, PersonaDelta, sign_flip, smalle
 use vera_gate::stats::{Alpha, Confidence, Count, Interval, Sides};
 
 mod irr;
+mod vera_score;
 
 /// Exact tests and multiplicity: checked against exact rationals.
 const EXACT: f64 = 1e-12;
