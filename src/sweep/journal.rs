@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::fingerprint::{sha256, sha256_of_parts};
+use crate::model::meter::Meter;
 use crate::model::{Author, ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity};
 
 /// Version tag of the journal.
@@ -294,12 +295,13 @@ fn scan(file: &File) -> std::io::Result<Scanned> {
 pub struct Journaled {
     inner: Arc<dyn ChatModel>,
     journal: Arc<Journal>,
+    meter: Arc<Meter>,
 }
 
 impl Journaled {
-    /// Puts the journal in front of a model.
-    pub fn new(inner: Arc<dyn ChatModel>, journal: Arc<Journal>) -> Self {
-        Self { inner, journal }
+    /// Puts the journal in front of a model. Calls that it answers are metered as what they were: part of this run.
+    pub fn new(inner: Arc<dyn ChatModel>, journal: Arc<Journal>, meter: Arc<Meter>) -> Self {
+        Self { inner, journal, meter }
     }
 
     /// Everything that reaches the provider, and who the provider is.
@@ -339,6 +341,7 @@ impl ChatModel for Journaled {
         Box::pin(async move {
             let key = self.key(request);
             if let Some(exchange) = self.journal.lookup(&key) {
+                self.meter.record(request.role, self.inner.identity(), &request.id, &exchange);
                 return Ok(exchange);
             }
             if self.journal.stop.is_cancelled() {
