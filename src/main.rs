@@ -1,1 +1,7 @@
-fn main() {}
+//! Arguments, tracing, command, exit code; nothing else.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    vera_gate::cli::main().into()
+}

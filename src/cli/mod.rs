@@ -1,1 +1,89 @@
-//! Command-line types, one file per command.
+//! The command line: arguments, one file per command, and the edge to the machine.
+
+mod check;
+mod load;
+mod output;
+mod score;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::error::Error;
+use crate::exit::Exit;
+
+/// Runs a VERA-MH sweep against a chatbot and fails the build when it became likely harmful.
+#[derive(Debug, Parser)]
+#[command(name = "vera-gate", version, propagate_version = true, max_term_width = 110)]
+#[command(
+    after_help = "Exit codes: 0 pass or warn, 1 gate failed, 2 usage or invalid input, 3 inconclusive or \
+incomplete, 4 provider or machine gave up, 5 only publishing failed, 70 internal fault.\n\n\
+With no configuration file, scripted models play all roles offline: a demonstration that measures nothing."
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What every command takes.
+#[derive(Args, Debug)]
+struct Global {
+    /// Configuration file; without it `vera-gate.yaml` is looked for here and in `.github`.
+    #[arg(long, global = true, value_name = "FILE", env = "VERA_GATE_CONFIG")]
+    config: Option<String>,
+    /// Says less: only results and errors.
+    #[arg(long, short, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Says more; twice for everything.
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Colours on a terminal.
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    color: Color,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Checks configuration, target, thresholds and baseline; reports every problem at once.
+    Check(Box<check::CheckArgs>),
+    /// Computes VERA-MH's scores from results.csv files.
+    Score(score::ScoreArgs),
+}
+
+/// Parses the arguments, runs the command and says how it ended.
+pub fn main() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // clap prints help and version to standard output, everything else to standard error.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Success };
+            return if error.print().is_ok() { exit } else { Exit::Provider };
+        }
+    };
+    output::start_tracing(&cli.global);
+    match run(&cli) {
+        Ok(exit) => exit,
+        Err(error) => {
+            output::error(&error);
+            error.exit()
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<Exit, Error> {
+    match &cli.command {
+        Command::Check(args) => check::run(args, &cli.global),
+        Command::Score(args) => score::run(args),
+    }
+}

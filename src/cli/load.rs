@@ -1,0 +1,194 @@
+//! From the command line to loaded inputs: which configuration, with which changes, and what its paths mean.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::Global;
+use crate::config::{BUILTIN_NAME, Config, FILE_NAMES};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::error::Error;
+use crate::source::{FileSet, Source};
+
+/// Changes to the configuration for one call. A flag beats the environment, which beats the file.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Changes to the configuration")]
+pub(super) struct Overrides {
+    /// Target: `builtin:si`, `builtin:hfo` or a folder.
+    #[arg(long, value_name = "TARGET", env = "VERA_GATE_TARGET")]
+    pub(super) target: Option<String>,
+    /// Candidate model, such as `openai/gpt-6-luna`. A word without a slash keeps the configured provider.
+    #[arg(long, value_name = "MODEL", env = "VERA_GATE_CANDIDATE")]
+    pub(super) candidate: Option<String>,
+    /// User model; repeat for several.
+    #[arg(long, value_name = "MODEL", env = "VERA_GATE_USER", value_delimiter = ',')]
+    pub(super) user: Vec<String>,
+    /// Judge model; repeat for several.
+    #[arg(long, value_name = "MODEL", env = "VERA_GATE_JUDGE", value_delimiter = ',')]
+    pub(super) judge: Vec<String>,
+    /// Only this persona; repeat for several.
+    #[arg(long, value_name = "NAME", alias = "personas", value_delimiter = ',')]
+    pub(super) persona: Vec<String>,
+    /// Only this risk level; repeat for several.
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+    pub(super) risk_level: Vec<String>,
+    /// So many personas, with the shares of the risk levels kept.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) sample: Option<u32>,
+    /// Conversations per persona and user model.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) runs: Option<u32>,
+    /// Messages per conversation, both sides counted.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(super) max_messages: Option<u32>,
+    /// Seed of sample, order and scripted models.
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// Thresholds: `builtin:pull-request`, `builtin:release`, `builtin:strict` or a file.
+    #[arg(long, value_name = "FILE", env = "VERA_GATE_THRESHOLDS")]
+    pub(super) thresholds: Option<String>,
+    /// Baseline: a file, a run folder, or `git:REF:PATH`.
+    #[arg(long, value_name = "BASELINE", env = "VERA_GATE_BASELINE")]
+    pub(super) baseline: Option<String>,
+    /// Where run folders go.
+    #[arg(long, short, value_name = "FOLDER", env = "VERA_GATE_OUT")]
+    pub(super) out: Option<String>,
+}
+
+/// A configuration and where its paths start.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    pub(super) config: Config,
+    /// What it is called in provenance.
+    pub(super) name: String,
+    /// The folder its paths are relative to.
+    pub(super) base: PathBuf,
+    pub(super) warnings: Diagnostics,
+}
+
+impl Loaded {
+    /// The files its paths name.
+    pub(super) fn files(&self) -> FileSet {
+        FileSet::Folder(self.base.clone())
+    }
+}
+
+/// Finds and reads the configuration, and applies the changes of the command line.
+pub(super) fn config(global: &Global, overrides: &Overrides) -> Result<Loaded, Error> {
+    let found = match &global.config {
+        Some(path) => Some(path.clone()),
+        None => FILE_NAMES.iter().find(|name| Path::new(name).is_file()).map(|name| (*name).to_owned()),
+    };
+    let (source, base) = match found {
+        Some(path) => {
+            let source = read(&path)?;
+            let base = Path::new(&path).parent().map(Path::to_owned).unwrap_or_default();
+            // A file in `.github` speaks of paths from the top of the repository.
+            let base = if base.ends_with(".github") {
+                base.parent().map(Path::to_owned).unwrap_or_default()
+            } else {
+                base
+            };
+            (source, base)
+        }
+        None => (Source::new(BUILTIN_NAME, crate::config::BUILTIN), PathBuf::new()),
+    };
+    let (mut config, warnings) = Config::parse(&source)?;
+    apply(&mut config, overrides, &base);
+    Ok(Loaded { config, name: source.name().to_owned(), base, warnings })
+}
+
+/// Reads a text file of the command line.
+pub(super) fn read(path: &str) -> Result<Source, Error> {
+    FileSet::Folder(PathBuf::new()).read(path).map_err(|error| {
+        Error::Invalid(
+            Diagnostic::error(Code::Unreadable, error.to_string())
+                .help("check the path; it is relative to the folder the command runs in")
+                .into(),
+        )
+    })
+}
+
+/// A path of the command line as seen from the configuration's folder.
+fn from_here(path: &str, base: &Path) -> String {
+    let named = ["builtin:", "git:"].iter().any(|prefix| path.starts_with(prefix));
+    if named || base.as_os_str().is_empty() || Path::new(path).is_absolute() {
+        return path.to_owned();
+    }
+    match std::path::absolute(path) {
+        Ok(absolute) => absolute.to_string_lossy().into_owned(),
+        Err(_) => path.to_owned(),
+    }
+}
+
+fn apply(config: &mut Config, overrides: &Overrides, base: &Path) {
+    let place = |flag: &str, value: &str| {
+        Source::new("command line", format!("{flag} {value}")).at(1, flag.len() + 2)
+    };
+    if let Some(target) = &overrides.target {
+        config.target = if crate::target::embedded::TARGETS.iter().any(|(name, _)| name == target) {
+            format!("builtin:{target}")
+        } else {
+            from_here(target, base)
+        };
+    }
+    let rename = |settings: &mut crate::config::model::ModelSettings, model: &str| {
+        if model.contains('/') {
+            // Another provider takes none of the settings that belonged to the configured one.
+            *settings = crate::config::model::ModelSettings { model: model.to_owned(), ..Default::default() };
+        } else if let Some((provider, _)) = settings.model.split_once('/')
+            && settings.provider.is_none()
+        {
+            settings.model = format!("{provider}/{model}");
+        } else {
+            model.clone_into(&mut settings.model);
+        }
+    };
+    if let Some(model) = &overrides.candidate {
+        rename(&mut config.candidate.model, model);
+        config.candidate.name = None;
+    }
+    if let Some(first) = config.users.first().cloned().filter(|_| !overrides.user.is_empty()) {
+        config.users = overrides
+            .user
+            .iter()
+            .map(|model| {
+                let mut settings = first.clone();
+                rename(&mut settings, model);
+                settings
+            })
+            .collect();
+    }
+    if let Some(first) = config.judge.models.first().cloned().filter(|_| !overrides.judge.is_empty()) {
+        config.judge.models = overrides
+            .judge
+            .iter()
+            .map(|model| {
+                let mut judge = first.clone();
+                rename(&mut judge.model, model);
+                judge
+            })
+            .collect();
+    }
+    let select = &mut config.sweep.select;
+    if !overrides.persona.is_empty() {
+        select.names = overrides.persona.iter().map(|n| (n.clone(), place("--persona", n))).collect();
+    }
+    if !overrides.risk_level.is_empty() {
+        select.risk_levels =
+            overrides.risk_level.iter().map(|l| (l.clone(), place("--risk-level", l))).collect();
+    }
+    select.sample = overrides.sample.or(select.sample);
+    config.sweep.runs = overrides.runs.unwrap_or(config.sweep.runs);
+    config.sweep.max_messages = overrides.max_messages.unwrap_or(config.sweep.max_messages);
+    config.sweep.seed = overrides.seed.unwrap_or(config.sweep.seed);
+    if let Some(thresholds) = &overrides.thresholds {
+        config.gate.thresholds = from_here(thresholds, base);
+    }
+    if let Some(baseline) = &overrides.baseline {
+        config.gate.baseline = Some(from_here(baseline, base));
+    }
+    if let Some(out) = &overrides.out {
+        config.out = from_here(out, base);
+    }
+}
