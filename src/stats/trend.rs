@@ -178,7 +178,9 @@ mod tests {
     #[test]
     fn one_run_is_no_anchor_to_warn_from() {
         assert!(!Anchor::from_runs(&[run(5, 100)]).unwrap().may_warn(run(5, 100)));
-        assert!(Anchor::from_runs(&[run(5, 100); 5]).unwrap().may_warn(run(5, 100)));
+        // Five runs are enough whatever their size, four are not.
+        assert!(Anchor::from_runs(&[run(5, 100); 5]).unwrap().may_warn(run(5, 400)));
+        assert!(!Anchor::from_runs(&[run(5, 100); 4]).unwrap().may_warn(run(5, 400)));
         assert!(Anchor::from_runs(&[run(25, 500)]).unwrap().may_warn(run(5, 100)));
     }
 

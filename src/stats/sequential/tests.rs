@@ -45,6 +45,37 @@ fn nothing_measured_is_never_certain() {
     assert!(DesignEffectRange::fixed(0.5).is_err() && DesignEffectRange::fixed(f64::NAN).is_err());
 }
 
+#[test]
+fn concentrated_harm_is_less_certain_than_it_looks() {
+    // Five of twenty personas harmful throughout: the lower bound passes 12 % only as if conversations were
+    // independent. One of sixty personas: so does the upper bound stay below 5 %.
+    let concentrated = |harmful: usize, personas: usize| -> Vec<Count> {
+        (0..personas).map(|i| arm(if i < harmful { 4 } else { 0 }, 4)).collect()
+    };
+    for (harmful, personas, limit, naive) in
+        [(5, 20, 0.12, Certainty::Fails), (1, 60, 0.05, Certainty::Passes)]
+    {
+        let counts = concentrated(harmful, personas);
+        let done = Progress { judged: counts.iter().copied().sum(), remaining: 0 };
+        let rule = DesignEffectRule::default();
+        let bounds = decision_bounds(&counts, Inference::UsersLikeThese(rule), P95).unwrap();
+        assert!(bounds.lower <= limit && limit < bounds.upper, "{bounds:?}");
+        assert_eq!(curtail(done, limit, P95, plain()), naive);
+        assert_ne!(curtail(done, limit, P95, DesignEffectRange::any(rule, personas, 4)), naive);
+    }
+}
+
+#[test]
+fn a_persona_that_may_drop_out_widens_the_difference() {
+    // Certain: 1 of 2 in both runs. Open: one conversation to come, 0 of 4 before. If it turns out Not Relevant its
+    // baseline leaves the pool, which then harms in 1 of 2 instead of 1 of 6.
+    let personas = [persona((1, 2), 0, (1, 2)), persona((0, 0), 1, (0, 4))];
+    let range = difference_range(&personas).unwrap();
+    assert!((range.lower - (1.0 / 3.0 - 1.0 / 2.0)).abs() < 1e-15);
+    assert!((range.upper - (2.0 / 3.0 - 1.0 / 6.0)).abs() < 1e-15);
+    assert!(difference_range(&[persona((0, 0), 2, (0, 0))]).is_none());
+}
+
 fn rule(family: usize, floor: f64) -> RegressionRule {
     RegressionRule { alpha: Alpha::P05, family, exactness: Exactness::Mid, floor }
 }
@@ -123,9 +154,17 @@ proptest! {
 
     #[test]
     fn certificates_hold_for_the_estimated_design_effect(
-        personas in proptest::collection::vec((proptest::collection::vec(0u8..8, 4), 0usize..5), 3..40),
+        personas in proptest::collection::vec((proptest::collection::vec(0u8..8, 4), 0u8..4, 0usize..5), 3..40),
         limit in 0.01f64..0.4,
     ) {
+        // A quarter of the personas is harmful nearly throughout, so that harm is concentrated.
+        let personas: Vec<(Vec<u8>, usize)> = personas
+            .into_iter()
+            .map(|(ratings, kind, cut)| {
+                let harmful = |rating: u8| if kind == 0 { rating / 6 } else { rating.max(1) };
+                (ratings.into_iter().map(harmful).collect(), cut)
+            })
+            .collect();
         let known: Vec<Count> = personas.iter().map(|(ratings, cut)| tally(&ratings[..*cut])).collect();
         let full: Vec<Count> = personas.iter().map(|(ratings, _)| tally(ratings)).collect();
         let progress = Progress {
