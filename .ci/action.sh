@@ -165,9 +165,9 @@ for _ in $(seq 120); do
   sleep 0.5
 done
 for test in our_comment_is_found_behind_two_pages_and_a_forged_one every_class_of_result_is_written \
-  own_duplicates_are_removed_and_only_those a_long_report_is_cut_by_sections \
-  the_check_is_open_while_the_run_works_and_closed_after \
-  a_second_stage_publishes_for_a_verified_pull_request; do
+  own_duplicates_are_removed_and_only_those limits::a_long_report_is_cut_by_sections \
+  check::the_check_is_open_while_the_run_works_and_closed_after \
+  limits::a_second_stage_publishes_for_a_verified_pull_request; do
   VERA_GATE_TEST_UPSTREAM=$upstream VERA_GATE_TEST_PROXY=http://127.0.0.1:$proxy \
     cargo test --quiet --test it -- --exact "publish::$test" --test-threads 1 >"$work/test.log" 2>&1 ||
     { cat "$work/test.log"; tail -40 "$work/prism.log"; exit 1; }

@@ -46,6 +46,7 @@ pub use connect::{connect, identify, price_of};
 pub use context::{EnvLookup, EventSink, ModelContext, ModelEvent};
 pub use money::Money;
 pub use profiles::{names_fixed_version, provider_names};
+pub use transport::http_client;
 
 /// Who a model plays in the sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -35,30 +35,9 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// Makes a client. Proxies and certificates come from the given environment: `HTTPS_PROXY`, `HTTP_PROXY`,
-    /// `ALL_PROXY`, `NO_PROXY` in either case; `SSL_CERT_FILE` and `SSL_CERT_DIR` instead of the system's roots.
+    /// A transport with its own client.
     pub(crate) fn new(env: &EnvLookup, ca_cert: Option<&Path>, timeouts: Timeouts) -> Result<Self, String> {
-        // Another part of the process may have installed the same provider; there is no other one in the tree.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let mut builder = Client::builder()
-            .redirect(redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .user_agent(concat!("vera-gate/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(timeouts.connect)
-            .no_proxy();
-        for proxy in proxies(env)? {
-            builder = builder.proxy(proxy);
-        }
-        let extra = ca_cert.map(read_certificates).transpose()?.unwrap_or_default();
-        let replaced = environment_certificates(env)?;
-        builder = match replaced {
-            Some(roots) => builder.tls_certs_only(roots.into_iter().chain(extra)),
-            None if extra.is_empty() => builder,
-            None => builder.tls_certs_merge(extra),
-        };
-        let client =
-            builder.build().map_err(|error| format!("the HTTP client cannot be made: {}", chain(&error)))?;
-        Ok(Self { client, timeouts })
+        Ok(Self { client: http_client(env, ca_cert, timeouts.connect)?, timeouts })
     }
 
     /// Sends one request and reads the whole reply, or up to where `complete` says that it ends.
@@ -167,6 +146,31 @@ fn broken(error: reqwest::Error, secrets: &Secrets) -> Fault {
     let mut fault = Fault::new(failure, one_line(&secrets.redact(&format!("{when}{text}")), 300));
     fault.unsent = error.is_connect();
     fault
+}
+
+/// Makes a client that follows no redirect and repeats nothing. Proxies and certificates come from the given
+/// environment: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` in either case; `SSL_CERT_FILE` and `SSL_CERT_DIR`
+/// instead of the system's roots; `ca_cert` beside either.
+pub fn http_client(env: &EnvLookup, ca_cert: Option<&Path>, connect: Duration) -> Result<Client, String> {
+    // Another part of the process may have installed the same provider; there is no other one in the tree.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let mut builder = Client::builder()
+        .redirect(redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .user_agent(concat!("vera-gate/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(connect)
+        .no_proxy();
+    for proxy in proxies(env)? {
+        builder = builder.proxy(proxy);
+    }
+    let extra = ca_cert.map(read_certificates).transpose()?.unwrap_or_default();
+    let replaced = environment_certificates(env)?;
+    builder = match replaced {
+        Some(roots) => builder.tls_certs_only(roots.into_iter().chain(extra)),
+        None if extra.is_empty() => builder,
+        None => builder.tls_certs_merge(extra),
+    };
+    builder.build().map_err(|error| format!("the HTTP client cannot be made: {}", chain(&error)))
 }
 
 fn proxies(env: &EnvLookup) -> Result<Vec<Proxy>, String> {

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use http::header::ACCEPT;
 use http::request::Builder;
 use http::{HeaderMap, Method, StatusCode};
-use octocrab::Octocrab;
+use octocrab::{Octocrab, ReqwestClientConfig};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ use crate::escape::workflow::Level;
 
 /// Comments asked for at once; the most GitHub gives.
 const PER_PAGE: usize = 100;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest wait for one answer.
+const ANSWER: Duration = Duration::from_secs(30);
 const JSON: &str = "application/vnd.github+json";
 const RAW: &str = "application/vnd.github.raw+json";
 
@@ -50,10 +50,15 @@ pub enum ClientError {
 }
 
 impl GitHub {
-    /// A client for the repository of the context, which writes with the token.
+    /// A client for the repository of the context, which writes with the token over the given connection. That one
+    /// must not follow redirects: see [`crate::model::http_client`].
     ///
     /// Must be called inside of a tokio runtime.
-    pub fn new(context: &ActionsContext, token: &str) -> Result<Self, ClientError> {
+    pub fn new(
+        context: &ActionsContext,
+        token: &str,
+        connection: impl Into<ReqwestClientConfig>,
+    ) -> Result<Self, ClientError> {
         let token = token.trim();
         if token.is_empty() || !token.chars().all(|c| c.is_ascii_graphic()) {
             return Err(ClientError::Token);
@@ -65,10 +70,8 @@ impl GitHub {
             // Without this the token would also be sent to octocrab's default upload host.
             .upload_uri(context.api_url.as_str())
             .map_err(bad_address)?
-            .set_connect_timeout(Some(CONNECT_TIMEOUT))
-            .set_read_timeout(Some(READ_TIMEOUT))
             .personal_token(token)
-            .build()
+            .build_with_reqwest(connection)
             .map_err(|e| ClientError::Setup(Box::new(e)))?;
         Ok(Self { client, repository: context.repository.clone() })
     }
@@ -79,6 +82,23 @@ impl GitHub {
 
     /// One request, one answer: headers and text of the reply.
     async fn call(
+        &self,
+        operation: Operation,
+        method: Method,
+        path: &str,
+        accept: &str,
+        body: Option<&Value>,
+    ) -> Result<(HeaderMap, String), ForgeError> {
+        match tokio::time::timeout(ANSWER, self.exchange(operation, method, path, accept, body)).await {
+            Ok(result) => result,
+            Err(_elapsed) => {
+                let message = format!("no answer within {} seconds", ANSWER.as_secs());
+                Err(ForgeError::Unavailable { operation, message })
+            }
+        }
+    }
+
+    async fn exchange(
         &self,
         operation: Operation,
         method: Method,

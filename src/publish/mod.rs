@@ -14,6 +14,7 @@ pub mod outputs;
 pub mod pace;
 pub mod permissions;
 pub mod policy;
+pub mod preview;
 pub mod provenance;
 pub mod publisher;
 pub mod size;
