@@ -61,7 +61,7 @@ pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> 
         "max_tokens" => Some(Outcome::Truncated),
         "model_context_window_exceeded" => Some(Outcome::ContextOverflow),
         // The text is the guardrail's own message, not the model's.
-        "guardrail_intervened" | "content_filtered" => Some(Outcome::ReplyFiltered),
+        "guardrail_intervened" | "content_filtered" | "content_filter" => Some(Outcome::ReplyFiltered),
         "refusal" => Some(Outcome::Refusal),
         other if other.starts_with("malformed_") => {
             return Err(Fault::protocol(format!("the reply ended with {other}")));

@@ -2,6 +2,7 @@
 
 pub(crate) mod canned;
 mod chatbot;
+mod peers;
 mod probing;
 mod program;
 mod recording;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use vera_gate::config::model::{Api, ModelSettings};
 use vera_gate::model::meter::Budget;
-use vera_gate::model::{Failure, Money, Outcome, Role, Usage};
+use vera_gate::model::{Exchange, Failure, ModelError, Money, Outcome, Role, Usage};
 
 use super::{KEY, canned, connected, context, request, settings};
 
 /// What a case must give.
-enum Want {
+pub(super) enum Want {
     /// An exchange with this outcome, text and finish.
     Comes(Outcome, &'static str, Option<&'static str>),
     /// An error of this kind whose message contains this.
@@ -21,10 +21,10 @@ use Outcome::{ContextOverflow, Empty, PromptFiltered, Refusal, Reply, ReplyFilte
 use Want::{Comes, Fails};
 
 /// Case, provider, what must come, requests, and the bounds in milliseconds of the first wait.
-type Row = (&'static str, &'static str, Want, usize, Option<(u64, u64)>);
+pub(super) type Row = (&'static str, &'static str, Want, usize, Option<(u64, u64)>);
 
 /// With one retry.
-fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<Row> {
     vec![
         ("oai-ok", "openai", Comes(Reply, "ok", Some("stop")), 1, None),
         ("oai-refusal", "openai", Comes(Refusal, "I can't help with that.", None), 1, None),
@@ -140,7 +140,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-fn role_settings(case: &str, provider: &str, base: String) -> ModelSettings {
+pub(super) fn role_settings(case: &str, provider: &str, base: String) -> ModelSettings {
     let (provider, api) =
         if provider == "responses" { ("openai", Some(Api::Responses)) } else { (provider, None) };
     let temperature = case.ends_with("400-temp").then_some(0.2);
@@ -154,6 +154,23 @@ fn role_settings(case: &str, provider: &str, base: String) -> ModelSettings {
     }
 }
 
+pub(super) fn is_as_wanted(want: &Want, came: &Result<Exchange, ModelError>, requests: usize) -> bool {
+    match (want, came) {
+        (Comes(outcome, text, finish), Ok(exchange)) => {
+            exchange.outcome == *outcome
+                && exchange.text == *text
+                && finish.is_none_or(|finish| exchange.finish.as_deref() == Some(finish))
+                && usize::try_from(exchange.attempts).unwrap() == requests
+        }
+        (Fails(failure, part), Err(error)) => {
+            error.failure == *failure
+                && error.message.contains(part)
+                && usize::try_from(error.attempts).unwrap() == requests
+        }
+        _ => false,
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_canned_reply_gives_its_outcome() {
     let server = canned::server().await;
@@ -164,20 +181,7 @@ async fn every_canned_reply_gives_its_outcome() {
         let model = connected(Role::Judge, &settings, &context);
         let came = model.reply(&request(1)).await;
         let shown = format!("{came:?}");
-        let good = match (&want, &came) {
-            (Comes(outcome, text, finish), Ok(exchange)) => {
-                exchange.outcome == *outcome
-                    && exchange.text == *text
-                    && finish.is_none_or(|finish| exchange.finish.as_deref() == Some(finish))
-                    && usize::try_from(exchange.attempts).unwrap() == requests
-            }
-            (Fails(failure, part), Err(error)) => {
-                error.failure == *failure
-                    && error.message.contains(part)
-                    && usize::try_from(error.attempts).unwrap() == requests
-            }
-            _ => false,
-        };
+        let good = is_as_wanted(&want, &came, requests);
         let made = server.of(case).len();
         let first = context.clock.waits().first().map(|wait| u64::try_from(wait.as_millis()).unwrap());
         let waited = match (wait, first) {
