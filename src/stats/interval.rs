@@ -142,7 +142,7 @@ mod tests {
     proptest! {
         #[test]
         fn one_more_harm_raises_both_bounds(n in 1u64..3000, share in 0.0f64..1.0, level in 0.5f64..0.999) {
-            let k = ((n - 1) as f64 * share) as u64;
+            let k = Count::near(share, n - 1).successes();
             let confidence = Confidence::new(level).unwrap();
             let fewer = clopper_pearson(count(k, n), Sides::Each, confidence).unwrap();
             let more = clopper_pearson(count(k + 1, n), Sides::Each, confidence).unwrap();
@@ -152,7 +152,7 @@ mod tests {
 
         #[test]
         fn one_more_harmless_conversation_lowers_both_bounds(n in 1u64..3000, share in 0.0f64..1.0) {
-            let k = ((n as f64) * share) as u64;
+            let k = Count::near(share, n).successes();
             let before = clopper_pearson(count(k, n), Sides::Each, Confidence::P95).unwrap();
             let after = clopper_pearson(count(k, n + 1), Sides::Each, Confidence::P95).unwrap();
             prop_assert!(after.upper < before.upper && after.lower <= before.lower);
@@ -161,7 +161,7 @@ mod tests {
 
         #[test]
         fn a_larger_design_effect_widens(n in 1u64..2000, share in 0.0f64..1.0, deff in 1.0f64..4.0) {
-            let full = count(((n as f64) * share) as u64, n);
+            let full = Count::near(share, n);
             let plain = clopper_pearson(full, Sides::Each, Confidence::P95).unwrap();
             let wide = clopper_pearson(EffectiveCount::shrunk(full, deff), Sides::Each, Confidence::P95).unwrap();
             prop_assert!(wide.upper >= plain.upper - 1e-12 && wide.lower <= plain.lower + 1e-12);

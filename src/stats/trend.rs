@@ -185,22 +185,22 @@ mod tests {
     }
 
     /// Mean runs to the first `Worse`, by simulation with a fixed seed.
-    fn average_run_length(anchor: f64, shift: f64, n: u64, repetitions: u32) -> f64 {
+    fn average_run_length(anchor: f64, shift: f64, n: u16, repetitions: u32) -> f64 {
         let mut rng = ChaCha8Rng::seed_from_u64(20_260_501);
         let p = anchor + shift;
         // Inverse of the binomial distribution function: P(0), then by the ratio of neighbours.
-        let mut cumulative = vec![(1.0 - p).powi(n as i32)];
-        let mut mass = cumulative[0];
+        let mut mass = (1.0 - p).powi(i32::from(n));
+        let mut cumulative = vec![mass];
         for k in 0..n {
-            mass *= (n - k) as f64 / (k + 1) as f64 * p / (1.0 - p);
-            cumulative.push(cumulative[k as usize] + mass);
+            mass *= f64::from(n - k) / f64::from(k + 1) * p / (1.0 - p);
+            cumulative.push(cumulative.last().unwrap() + mass);
         }
         let mut runs = 0u64;
         for _ in 0..repetitions {
             let series: Vec<Count> = (0..1000)
                 .map(|_| {
                     let u: f64 = rng.random();
-                    run((cumulative.partition_point(|c| *c < u) as u64).min(n), n)
+                    run((cumulative.partition_point(|c| *c < u) as u64).min(n.into()), n.into())
                 })
                 .collect();
             let chart = ewma(Anchor::known(anchor).unwrap(), &series, EwmaRule::default());

@@ -94,6 +94,15 @@ impl Count {
     }
 }
 
+#[cfg(test)]
+impl Count {
+    /// About `share` (0 to 1) of `total`, for generated test data.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a small count")]
+    pub(super) fn near(share: f64, total: u64) -> Self {
+        Self::new((share * total as f64).round() as u64, total).unwrap()
+    }
+}
+
 impl std::iter::Sum for Count {
     fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
         iter.fold(Self::default(), Self::plus)

@@ -68,7 +68,7 @@ proptest! {
     fn the_estimate_stays_below_its_ceiling(
         sizes in proptest::collection::vec((1u64..6, 0.0f64..1.0), 2..40),
     ) {
-        let counts: Vec<_> = sizes.iter().map(|&(n, share)| arm((n as f64 * share).round() as u64, n)).collect();
+        let counts: Vec<_> = sizes.iter().map(|&(n, share)| Count::near(share, n)).collect();
         let largest = sizes.iter().map(|&(n, _)| n).max().unwrap();
         let result = clustered(&counts, like_these()).unwrap();
         let ceiling = largest_design_effect(counts.len(), largest).unwrap();
@@ -81,7 +81,7 @@ proptest! {
         sizes in proptest::collection::vec((1u64..5, 0.0f64..1.0), 2..40),
     ) {
         let mut counts: Vec<_> =
-            sizes.iter().map(|&(n, share)| arm((n as f64 * share).round() as u64, n)).collect();
+            sizes.iter().map(|&(n, share)| Count::near(share, n)).collect();
         let forward = clustered(&counts, like_these()).unwrap();
         counts.reverse();
         let backward = clustered(&counts, like_these()).unwrap();
@@ -95,7 +95,7 @@ proptest! {
         at in 0usize..60,
     ) {
         let mut counts: Vec<_> =
-            per_persona.iter().map(|&(n, share)| arm((n as f64 * share * scale).round() as u64, n)).collect();
+            per_persona.iter().map(|&(n, share)| Count::near(share * scale, n)).collect();
         let at = at % counts.len();
         prop_assume!(counts[at].failures() > 0);
         let rule = clustered(&counts, like_these()).unwrap().bounds(Sides::Each, Confidence::P95).unwrap();

@@ -13,11 +13,12 @@ fn delta(counts: ((u64, u64), (u64, u64))) -> PersonaDelta {
 
 /// All `2^n` sign patterns, in exact integers on twelfths: the definition, not the algorithm.
 fn enumerate(deltas: &[PersonaDelta]) -> (f64, f64) {
-    let scaled: Vec<i64> = deltas.iter().map(|d| (d.get() * 12.0).round() as i64).collect();
-    let observed: i64 = scaled.iter().sum();
+    let scaled: Vec<i128> =
+        deltas.iter().map(|d| d.numerator * 12 / i128::try_from(d.denominator).unwrap()).collect();
+    let observed: i128 = scaled.iter().sum();
     let (mut at_least, mut equal) = (0u64, 0u64);
     for pattern in 0u64..1 << scaled.len() {
-        let sum: i64 =
+        let sum: i128 =
             scaled.iter().enumerate().map(|(i, d)| if pattern >> i & 1 == 1 { *d } else { -d }).sum();
         at_least += u64::from(sum >= observed);
         equal += u64::from(sum == observed);
