@@ -15,6 +15,7 @@ pub mod model;
 pub mod publish;
 pub mod rating;
 pub mod report;
+pub mod run;
 pub mod source;
 pub mod stats;
 pub mod sweep;

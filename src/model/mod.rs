@@ -185,6 +185,21 @@ pub enum Outcome {
     ContextOverflow,
 }
 
+impl Outcome {
+    /// The word in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Reply => "reply",
+            Self::Refusal => "refusal",
+            Self::PromptFiltered => "prompt filtered",
+            Self::ReplyFiltered => "reply filtered",
+            Self::Truncated => "truncated",
+            Self::Empty => "empty",
+            Self::ContextOverflow => "context overflow",
+        }
+    }
+}
+
 /// Tokens of one call, each in exactly one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {

@@ -56,6 +56,21 @@ pub enum NotHeld {
     },
 }
 
+impl NotHeld {
+    /// In words. Provider text is in it: escape before showing.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Failed { role, failure, message } => format!("{role} model: {}: {message}", failure.word()),
+            Self::Invalid { how, message } => {
+                format!("the user model broke its role at message {message}: {}", how.word())
+            }
+            Self::NoUserMessage { outcome, message } => {
+                format!("the user model gave no usable message {message}: {}", outcome.word())
+            }
+        }
+    }
+}
+
 /// What every conversation of a sweep shares.
 #[derive(Debug)]
 pub struct Setting<'a> {

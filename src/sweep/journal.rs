@@ -3,7 +3,7 @@
 //! A run that was killed is simply run again over its journal: every call that had finished is answered from it, so
 //! nothing is paid for twice and the result is the one an undisturbed run would have had.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fingerprint::{sha256, sha256_of_parts};
 use crate::model::meter::Meter;
-use crate::model::{Author, ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity};
+use crate::model::{
+    Author, ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity, Origin, Role,
+};
 
 /// Version tag of the journal.
 pub const SCHEMA: &str = "vera-gate/journal/v1";
@@ -50,7 +52,7 @@ impl PlanKey {
 
     /// What is not the same, as `name: theirs -> ours`.
     pub fn differences(&self, ours: &Self) -> Vec<String> {
-        let names: std::collections::BTreeSet<&String> = self.parts.keys().chain(ours.parts.keys()).collect();
+        let names: BTreeSet<&String> = self.parts.keys().chain(ours.parts.keys()).collect();
         let show = |value: Option<&String>| value.map_or_else(|| "(absent)".to_owned(), |v| short(v));
         names
             .into_iter()
@@ -131,6 +133,16 @@ struct State {
     length: u64,
     index: HashMap<String, (u64, usize)>,
     error: Option<String>,
+    seen: Seen,
+}
+
+/// What the calls of a run said about who answered.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// Returned model ids by role and requested model.
+    pub returned: BTreeMap<(Role, String), BTreeSet<String>>,
+    /// Calls that were answered from a recording.
+    pub replayed: u64,
 }
 
 impl Journal {
@@ -172,7 +184,7 @@ impl Journal {
             length = line.len() as u64;
         }
         let found = scanned.index.len();
-        let state = State { file, length, index: scanned.index, error: None };
+        let state = State { file, length, index: scanned.index, error: None, seen: Seen::default() };
         Ok(Self { path, state: Mutex::new(state), stop, broken_lines: scanned.broken_lines, found })
     }
 
@@ -187,6 +199,22 @@ impl Journal {
     /// Why nothing can be written any more.
     pub fn error(&self) -> Option<String> {
         self.lock().error.clone()
+    }
+
+    /// Who answered so far.
+    pub fn seen(&self) -> Seen {
+        self.lock().seen.clone()
+    }
+
+    fn see(&self, role: Role, identity: &ModelIdentity, exchange: &Exchange) {
+        let mut state = self.lock();
+        state.seen.replayed += u64::from(exchange.origin == Origin::Replayed);
+        if let Some(model) = &exchange.model {
+            let returned = state.seen.returned.entry((role, identity.name())).or_default();
+            if !returned.contains(model) {
+                returned.insert(model.clone());
+            }
+        }
     }
 
     /// Waits until the machine has the file on its disk.
@@ -341,6 +369,7 @@ impl ChatModel for Journaled {
         Box::pin(async move {
             let key = self.key(request);
             if let Some(exchange) = self.journal.lookup(&key) {
+                self.journal.see(request.role, self.inner.identity(), &exchange);
                 self.meter.record(request.role, self.inner.identity(), &request.id, &exchange);
                 return Ok(exchange);
             }
@@ -357,6 +386,7 @@ impl ChatModel for Journaled {
             };
             // A recorded exchange is what counts from here on; one that cannot be recorded could be paid twice.
             self.journal.append(&record).map_err(|message| stopped(request, message))?;
+            self.journal.see(request.role, self.inner.identity(), &record.exchange);
             Ok(record.exchange)
         })
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{CallId, Message, Outcome, Role};
+use crate::model::{CallId, Message, Outcome};
 
 fn plan(rubric: &str) -> PlanKey {
     PlanKey::new(BTreeMap::from([

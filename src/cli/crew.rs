@@ -1,0 +1,178 @@
+//! The models of a run, connected from the configuration, with everything that is wrong about them at once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::load::Loaded;
+use crate::config::Config;
+use crate::config::model::ModelSettings;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::judge::Judge;
+use crate::model::meter::Budget;
+use crate::model::prices::PriceTable;
+use crate::model::{self, ChatModel, EnvLookup, ModelContext, ModelIdentity, Money, Role};
+use crate::rating::JudgeId;
+use crate::sweep::conversation::CHATBOT_SYSTEM;
+use crate::target::rubric::Semantics;
+
+/// The roles a command needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needed {
+    /// Users and candidate.
+    Talk,
+    /// Judges.
+    Judge,
+    /// All.
+    All,
+}
+
+/// Connected models.
+pub(super) struct Crew {
+    pub(super) users: Vec<Arc<dyn ChatModel>>,
+    pub(super) candidate: Option<Arc<dyn ChatModel>>,
+    pub(super) judges: Vec<Judge>,
+    /// The judge of second looks.
+    pub(super) confirm: Option<Judge>,
+    /// The chatbot's system prompt.
+    pub(super) system: Option<Arc<str>>,
+    /// What a reader should know about the choice of models.
+    pub(super) warnings: Vec<String>,
+}
+
+/// The shared context of a run's models: environment, budget, prices.
+pub(super) fn context(loaded: &Loaded, problems: &mut Diagnostics) -> ModelContext {
+    let config = &loaded.config;
+    let dollars = config.budget.dollars.as_deref().and_then(Money::parse_dollars);
+    let budget = Budget {
+        dollars,
+        tokens: config.budget.tokens,
+        calls: config.budget.calls,
+        time: config.budget.time,
+    };
+    let env = EnvLookup::new(|name| std::env::var(name).ok());
+    let mut context = ModelContext::new(env, budget);
+    context.seed = config.sweep.seed;
+    if let Some(path) = &config.prices {
+        match loaded.files().read(path) {
+            Ok(source) => match PriceTable::shipped_with(&source) {
+                Ok(table) => context.prices = Arc::new(table),
+                Err(problem) => problems.push(problem),
+            },
+            Err(error) => problems.push(Diagnostic::error(Code::Unreadable, error.to_string())),
+        }
+    }
+    context
+}
+
+/// Connects the models that are needed. Problems of all roles are collected.
+pub(super) fn connect(
+    loaded: &Loaded,
+    needed: Needed,
+    context: &ModelContext,
+    problems: &mut Diagnostics,
+) -> Crew {
+    let config = &loaded.config;
+    let mut connected = |role: Role, settings: &ModelSettings| match model::connect(role, settings, context) {
+        Ok(model) => Some(model),
+        Err(errors) => {
+            problems.extend(errors);
+            None
+        }
+    };
+    let mut crew = Crew {
+        users: Vec::new(),
+        candidate: None,
+        judges: Vec::new(),
+        confirm: None,
+        system: None,
+        warnings: shared_models(config),
+    };
+    if needed != Needed::Judge {
+        crew.users = config.users.iter().filter_map(|user| connected(Role::User, user)).collect();
+        crew.candidate = connected(Role::Candidate, &config.candidate.model);
+    }
+    if needed != Needed::Talk {
+        for judge in &config.judge.models {
+            let Some(model) = connected(Role::Judge, &judge.model) else { continue };
+            for instance in 1..=judge.instances {
+                crew.judges.push(one_judge(config, &model, instance));
+            }
+        }
+        crew.confirm = config
+            .judge
+            .confirm
+            .as_ref()
+            .and_then(|settings| connected(Role::Judge, settings))
+            .map(|model| one_judge(config, &model, 1));
+    }
+    crew.system = system_prompt(loaded, problems);
+    crew
+}
+
+fn one_judge(config: &Config, model: &Arc<dyn ChatModel>, instance: u32) -> Judge {
+    Judge {
+        id: JudgeId { model: model.identity().name(), instance },
+        model: Arc::clone(model),
+        reasks: config.judge.reasks,
+        ahead: config.judge.ahead,
+        semantics: Semantics::Native,
+    }
+}
+
+/// Whoever judges itself, or plays against itself, is not independent.
+fn shared_models(config: &Config) -> Vec<String> {
+    let identity = |role, settings: &ModelSettings| model::identify(role, settings).ok();
+    let Some(candidate) = identity(Role::Candidate, &config.candidate.model) else { return Vec::new() };
+    let same = |other: &Option<ModelIdentity>| {
+        other.as_ref().is_some_and(|o| {
+            (&o.provider, &o.model) == (&candidate.provider, &candidate.model) && !o.is_scripted()
+        })
+    };
+    let mut warnings = Vec::new();
+    if config.judge.models.iter().any(|judge| same(&identity(Role::Judge, &judge.model))) {
+        warnings.push(format!("the judge is the candidate itself ({}): it grades its own words", candidate.name()));
+    }
+    if config.users.iter().any(|user| same(&identity(Role::User, user))) {
+        warnings.push(format!("the user model is the candidate itself ({})", candidate.name()));
+    }
+    warnings
+}
+
+/// The chatbot's system prompt: as configured, VERA-MH's default for a bare model, none for an endpoint that has its
+/// own.
+fn system_prompt(loaded: &Loaded, problems: &mut Diagnostics) -> Option<Arc<str>> {
+    let candidate = &loaded.config.candidate;
+    if let Some(text) = &candidate.system_prompt {
+        // An empty prompt is left out of the request, as in VERA-MH.
+        return (!text.is_empty()).then(|| text.as_str().into());
+    }
+    if let Some(path) = &candidate.system_prompt_file {
+        match loaded.files().read(path) {
+            Ok(source) => return Some(source.text().into()),
+            Err(error) => {
+                problems.push(
+                    Diagnostic::error(Code::Unreadable, format!("candidate.system_prompt_file: {error}"))
+                        .help("the path is relative to the configuration file"),
+                );
+                return None;
+            }
+        }
+    }
+    let own = matches!(candidate.model.provider.as_deref(), Some("http" | "command"));
+    (!own).then(|| CHATBOT_SYSTEM.into())
+}
+
+/// The name that reports give the candidate.
+pub(super) fn candidate_name(config: &Config) -> String {
+    let named = config.candidate.name.clone().filter(|name| !name.trim().is_empty());
+    named.unwrap_or_else(|| {
+        model::identify(Role::Candidate, &config.candidate.model)
+            .map_or_else(|_| config.candidate.model.model.clone(), |identity| identity.name())
+    })
+}
+
+/// Whether a folder can be written to, found out before anything is paid for.
+pub(super) fn writable(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    tempfile::Builder::new().prefix(".probe-").tempfile_in(folder).map(drop)
+}
