@@ -130,7 +130,10 @@ fn shared_models(config: &Config) -> Vec<String> {
     };
     let mut warnings = Vec::new();
     if config.judge.models.iter().any(|judge| same(&identity(Role::Judge, &judge.model))) {
-        warnings.push(format!("the judge is the candidate itself ({}): it grades its own words", candidate.name()));
+        warnings.push(format!(
+            "the judge is the candidate itself ({}): it grades its own words",
+            candidate.name()
+        ));
     }
     if config.users.iter().any(|user| same(&identity(Role::User, user))) {
         warnings.push(format!("the user model is the candidate itself ({})", candidate.name()));

@@ -1,9 +1,14 @@
 //! The command line: arguments, one file per command, and the edge to the machine.
 
 mod check;
+mod crew;
+mod execute;
 mod load;
 mod output;
+mod prepare;
+mod progress;
 mod score;
+mod simulate;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -57,6 +62,8 @@ enum Color {
 enum Command {
     /// Checks configuration, target, thresholds and baseline; reports every problem at once.
     Check(Box<check::CheckArgs>),
+    /// Holds the conversations and writes the transcripts; nothing is judged.
+    Simulate(Box<simulate::SimulateArgs>),
     /// Computes VERA-MH's scores from results.csv files.
     Score(score::ScoreArgs),
 }
@@ -84,6 +91,7 @@ pub fn main() -> Exit {
 fn run(cli: &Cli) -> Result<Exit, Error> {
     match &cli.command {
         Command::Check(args) => check::run(args, &cli.global),
+        Command::Simulate(args) => simulate::run(args, &cli.global),
         Command::Score(args) => score::run(args),
     }
 }

@@ -11,7 +11,7 @@ use crate::config::{FirstSpeaker, Selection, Sweep};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, did_you_mean};
 use crate::fingerprint::sha256_of_parts;
 use crate::target::{Persona, RiskLevel, Target};
-use crate::transcript::ConversationId;
+use crate::transcript::{ConversationId, Transcript};
 
 /// One planned conversation: a persona, a user model and a repetition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +63,23 @@ impl Plan {
         }
         cells.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(Self { cells })
+    }
+
+    /// The plan of conversations that were held elsewhere.
+    pub fn of_transcripts(transcripts: &[Transcript]) -> Self {
+        let mut cells: Vec<Cell> = transcripts
+            .iter()
+            .map(|held| Cell {
+                id: held.id.clone(),
+                persona: held.persona.clone(),
+                risk_level: held.risk_level,
+                user_model: held.user_model.clone(),
+                user: 0,
+                run: held.run,
+            })
+            .collect();
+        cells.sort_by(|a, b| a.id.cmp(&b.id));
+        Self { cells }
     }
 
     /// The order of the work: shuffled by the seed, so that what is finished first is a fair sample of the whole.

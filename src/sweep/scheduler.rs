@@ -141,8 +141,7 @@ impl ChatModel for Limited {
     }
 }
 
-/// Holds and judges everything, or as much as can be. The result is ordered by conversation and judge, whatever the
-/// order of the work was.
+/// Holds and judges everything, or as much as can be.
 pub async fn run(work: Arc<Work>) -> Progress {
     let shared = Arc::new(Mutex::new(Progress::default()));
     let places = Arc::new(Semaphore::new(work.conversations.max(1)));
@@ -163,7 +162,33 @@ pub async fn run(work: Arc<Work>) -> Progress {
         while tasks.try_join_next().is_some() {}
     }
     while tasks.join_next().await.is_some() {}
-    let mut progress = std::mem::take(&mut *lock(&shared));
+    finished(&work, &shared)
+}
+
+/// Has transcripts judged that were held elsewhere. They are kept like those of a sweep.
+pub async fn judge_all(work: Arc<Work>, transcripts: Vec<Transcript>) -> Progress {
+    let shared = Arc::new(Mutex::new(Progress::default()));
+    let places = Arc::new(Semaphore::new(work.conversations.max(1)));
+    let mut tasks = JoinSet::new();
+    for transcript in transcripts {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
+        if work.cancel.is_cancelled() {
+            break;
+        }
+        let (work, shared) = (Arc::clone(&work), Arc::clone(&shared));
+        tasks.spawn(async move {
+            keep_and_judge(&work, &transcript, &shared).await;
+            drop(place);
+        });
+        while tasks.try_join_next().is_some() {}
+    }
+    while tasks.join_next().await.is_some() {}
+    finished(&work, &shared)
+}
+
+/// What is there at the end, ordered by conversation and judge, whatever the order of the work was.
+fn finished(work: &Work, shared: &Mutex<Progress>) -> Progress {
+    let mut progress = std::mem::take(&mut *lock(shared));
     for cell in &work.plan.cells {
         progress.statuses.entry(cell.id.clone()).or_insert(CellStatus::NotStarted);
     }
@@ -199,7 +224,13 @@ async fn one(work: &Work, cell: &Cell, shared: &Mutex<Progress>) {
             return;
         }
     };
-    if let Err(error) = work.keeper.keep(&transcript) {
+    work.listener.on(&Event::Held { conversation: cell.id.clone(), messages: transcript.turns.len() });
+    keep_and_judge(work, &transcript, shared).await;
+}
+
+/// What happens to a transcript, whoever held the conversation.
+async fn keep_and_judge(work: &Work, transcript: &Transcript, shared: &Mutex<Progress>) {
+    if let Err(error) = work.keeper.keep(transcript) {
         stop(work, shared, Stopped::Storage(error.clone()), &error);
         return;
     }
@@ -208,10 +239,9 @@ async fn one(work: &Work, cell: &Cell, shared: &Mutex<Progress>) {
     for flag in transcript.turns.iter().flat_map(|turn| &turn.flags) {
         *flags.entry(*flag).or_default() += 1;
     }
-    work.listener.on(&Event::Held { conversation: cell.id.clone(), messages });
-    let evaluated = judged(work, &transcript, shared).await;
+    let evaluated = judged(work, transcript, shared).await;
     let mut progress = lock(shared);
-    progress.statuses.insert(cell.id.clone(), CellStatus::Held { messages, flags });
+    progress.statuses.insert(transcript.id.clone(), CellStatus::Held { messages, flags });
     progress.assessments.extend(evaluated);
     let reason = work.curtailment.as_ref().and_then(|enough| enough(&progress));
     drop(progress);
@@ -221,7 +251,7 @@ async fn one(work: &Work, cell: &Cell, shared: &Mutex<Progress>) {
 }
 
 /// Has one transcript judged by every judge.
-pub async fn judged(work: &Work, transcript: &Transcript, shared: &Mutex<Progress>) -> Vec<Assessment> {
+async fn judged(work: &Work, transcript: &Transcript, shared: &Mutex<Progress>) -> Vec<Assessment> {
     let graph = Graph::new(&work.target.rubric);
     let evaluations = work.judges.iter().map(|judge| judge.evaluate(&work.target, &graph, transcript));
     let mut evaluated = Vec::new();

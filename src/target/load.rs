@@ -42,12 +42,43 @@ pub fn load(reference: &str, base: &FileSet) -> Result<(Target, Diagnostics), Di
     }
 }
 
+/// Loads a target with other persona tables in the place of its own: paths within `base`, or `builtin:si-youth` and
+/// the like for a table that the binary carries.
+///
+/// # Errors
+/// All problems of all files at once, if any of them refuses the target; else the warnings come with it.
+pub fn load_with_personas(
+    reference: &str,
+    base: &FileSet,
+    personas: &[String],
+) -> Result<(Target, Diagnostics), Diagnostics> {
+    let mut problems = Diagnostics::new();
+    let mut sources = Vec::new();
+    for path in personas {
+        let read = match path.strip_prefix(BUILTIN) {
+            Some(name) => embedded::files().read(&format!("personas/{name}.tsv")),
+            None => base.read(path),
+        };
+        match read {
+            Ok(source) => sources.push(source),
+            Err(error) => problems.push(Diagnostic::error(Code::Unreadable, error.to_string())),
+        }
+    }
+    let name = reference.strip_prefix(BUILTIN).unwrap_or(reference);
+    let embedded = embedded::TARGETS.iter().find(|(known, _)| *known == name);
+    let carried = embedded::files();
+    let (files, path) = embedded.map_or((base, reference), |(_, manifest)| (&carried, *manifest));
+    let mut loader = Loader { files, problems, manifest: None, personas: Some(sources) };
+    let target = loader.target(path);
+    loader.problems.finish(target)
+}
+
 /// Loads a target from a folder or a manifest of a set of files.
 ///
 /// # Errors
 /// All problems of all files at once, if any of them refuses the target; else the warnings come with it.
 pub fn load_from(files: &FileSet, path: &str) -> Result<(Target, Diagnostics), Diagnostics> {
-    let mut loader = Loader { files, problems: Diagnostics::new(), manifest: None };
+    let mut loader = Loader { files, problems: Diagnostics::new(), manifest: None, personas: None };
     let target = loader.target(path);
     loader.problems.finish(target)
 }
@@ -73,7 +104,7 @@ pub fn check(reference: &str, base: &FileSet) -> Result<(Checked, Diagnostics), 
     if !is_table || !base.contains(reference) {
         return load(reference, base).map(|(target, problems)| (Checked::Target(Box::new(target)), problems));
     }
-    let mut loader = Loader { files: base, problems: Diagnostics::new(), manifest: None };
+    let mut loader = Loader { files: base, problems: Diagnostics::new(), manifest: None, personas: None };
     let Some(source) = loader.source(reference, None) else { return Err(loader.problems) };
     if source.line(1).split('\t').any(|column| column.trim_matches('"').trim() == "Question ID") {
         let (rubric, problems) = Rubric::parse(&source, BlankDimension::Inherit)?;
@@ -97,6 +128,8 @@ struct Loader<'a> {
     files: &'a FileSet,
     problems: Diagnostics,
     manifest: Option<Source>,
+    /// Persona tables in the place of the target's own.
+    personas: Option<Vec<Source>>,
 }
 
 /// The sources of one target, and where they were found.
@@ -219,13 +252,16 @@ impl Loader<'_> {
     }
 
     fn read(&mut self, manifest: &Manifest, folder: &str) -> Parts {
+        let own = self.personas.take();
         // A path that could not be read from the manifest is blank, and has been reported there.
         let mut named = |path: &str, key: &str| {
             if path.is_empty() { None } else { self.source(&join(folder, path), Some(key)) }
         };
         Parts {
             rubric: named(&manifest.rubric, "rubric_file"),
-            personas: manifest.personas.iter().filter_map(|path| named(path, "personas")).collect(),
+            personas: own.unwrap_or_else(|| {
+                manifest.personas.iter().filter_map(|path| named(path, "personas")).collect()
+            }),
             context: manifest.context.as_ref().and_then(|path| named(path, "persona_context_template_file")),
             judge: named(&manifest.judge_prompt, "rubric_prompt_beginning_file"),
             question: named(&manifest.question_prompt, "question_prompt_file"),

@@ -14,7 +14,7 @@ use std::fmt;
 use semver::Version;
 use serde::{Deserialize, Serialize};
 
-pub use load::{BUILTIN, Checked, check, load, load_from};
+pub use load::{BUILTIN, Checked, check, load, load_from, load_with_personas};
 pub use persona::Persona;
 pub use prompt::Prompts;
 pub use rubric::Rubric;

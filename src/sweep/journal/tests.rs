@@ -40,7 +40,7 @@ impl ChatModel for Counting {
             cost: None,
             model: None,
             attempts: 1,
-            origin: crate::model::Origin::Live,
+            origin: Origin::Live,
         })))
     }
 }

@@ -1,0 +1,381 @@
+//! Carries out the work of a prepared run: folder, journal, signals, sweep, and the record of what came of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::prepare::{Prepared, first_speaker, labels_by_question};
+use super::progress::Progress;
+use super::{crew, output};
+use crate::error::Error;
+use crate::judge::Judge;
+use crate::matrix::{EvaluationNames, VeraScores, write_results};
+use crate::model::{ChatModel, Failure, Role, names_fixed_version};
+use crate::run::{
+    ModelRecord, PLAN_FILE, PLAN_SCHEMA, PlanFile, PlannedConversation, RUN_FILE, RUN_SCHEMA, RunFolder,
+    RunRecord, Settings, Stop, UsageRecord,
+};
+use crate::sweep::event::{Event, Listener};
+use crate::sweep::journal::{Journal, JournalError, Journaled};
+use crate::sweep::scheduler::{self, CellStatus, Curtailment, Limited, Stopped, Work};
+use crate::transcript::Transcript;
+
+/// What a run left.
+pub(super) struct Executed {
+    pub(super) folder: RunFolder,
+    pub(super) record: RunRecord,
+    pub(super) plan: PlanFile,
+    pub(super) progress: scheduler::Progress,
+    /// For second looks, which belong to the run.
+    pub(super) confirm: Option<Judge>,
+    pub(super) runtime: tokio::runtime::Runtime,
+}
+
+/// What is to be done with the conversations.
+pub(super) enum Task {
+    /// Hold them, and have them judged if there are judges.
+    Sweep(Option<Arc<Curtailment>>),
+    /// Have these judged.
+    Judge(Vec<Transcript>),
+}
+
+/// Opens the folder and the journal and does the work. A signal ends it early with what is there.
+pub(super) fn execute(
+    prepared: &Prepared,
+    folder: &Path,
+    task: Task,
+    progress: Arc<Progress>,
+) -> Result<Executed, Error> {
+    let started = Utc::now();
+    // Only the first run of a process can be listened to; there is only one.
+    let _earlier = prepared.progress.set(Arc::clone(&progress));
+    let folder = RunFolder::create(folder).map_err(|error| Error::Provider(error.to_string()))?;
+    crew::writable(folder.path()).map_err(|error| Error::io(folder.path(), error))?;
+    let cancel = prepared.context.cancel.clone();
+    let journal = Journal::open(folder.path(), &prepared.key, cancel.clone()).map_err(journal_error)?;
+    if journal.broken_lines > 0 {
+        progress.on(&Event::Note {
+            text: format!("{} broken lines in the journal are made again", journal.broken_lines),
+        });
+    }
+    let journal = Arc::new(journal);
+    let plan = plan_file(prepared, |_| CellStatus::NotStarted);
+    write(&folder, |folder| folder.write_json(PLAN_FILE, &plan))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Internal(error.to_string()))?;
+    let calls = Arc::new(Semaphore::new(prepared.loaded.config.concurrency.calls as usize));
+    let meter = Arc::clone(&prepared.context.meter);
+    let through = |model: &Arc<dyn ChatModel>| -> Arc<dyn ChatModel> {
+        let limited = Arc::new(Limited::new(Arc::clone(model), Arc::clone(&calls)));
+        Arc::new(Journaled::new(limited, Arc::clone(&journal), Arc::clone(&meter)))
+    };
+    let judge_through = |judge: &Judge| Judge { model: through(&judge.model), ..judge.clone() };
+    let judges: Vec<Judge> = prepared.crew.judges.iter().map(judge_through).collect();
+    let confirm = prepared.crew.confirm.as_ref().map(judge_through).or_else(|| judges.first().cloned());
+    progress.on(&Event::Planned {
+        conversations: if matches!(task, Task::Sweep(_)) { prepared.plan.cells.len() } else { 0 },
+        evaluations: prepared.plan.cells.len() * judges.len(),
+        found: journal.found,
+    });
+    let candidate = match (&prepared.crew.candidate, judges.first()) {
+        (Some(model), _) => through(model),
+        // Without a candidate nothing is held; the place is filled by a model that is never called for it.
+        (None, Some(judge)) => Arc::clone(&judge.model),
+        (None, None) => return Err(Error::Internal("a run without candidate and judge".to_owned())),
+    };
+    let (curtailment, transcripts) = match task {
+        Task::Sweep(curtailment) => (curtailment, None),
+        Task::Judge(transcripts) => (None, Some(transcripts)),
+    };
+    let work = Arc::new(Work {
+        target: Arc::clone(&prepared.target),
+        plan: Arc::new(prepared.plan.clone()),
+        sweep: prepared.loaded.config.sweep.clone(),
+        system: prepared.crew.system.clone(),
+        users: prepared.crew.users.iter().map(through).collect(),
+        candidate,
+        judges,
+        conversations: prepared.loaded.config.concurrency.conversations as usize,
+        cancel: cancel.clone(),
+        listener: Arc::clone(&progress) as Arc<dyn Listener>,
+        keeper: Arc::new(folder.clone()),
+        curtailment,
+    });
+    let held = runtime.block_on(async {
+        let watch = tokio::spawn(signals(cancel.clone()));
+        let held = match transcripts {
+            None => scheduler::run(Arc::clone(&work)).await,
+            Some(transcripts) => scheduler::judge_all(Arc::clone(&work), transcripts).await,
+        };
+        watch.abort();
+        held
+    });
+    progress.finish();
+    if let Err(error) = journal.sync() {
+        output::note(&format!("warning: the journal may not be on the disk: {error}"));
+    }
+    let record = record(prepared, &folder, &held, &journal, started);
+    let statuses = &held.statuses;
+    let plan = plan_file(prepared, |id| statuses.get(id).cloned().unwrap_or(CellStatus::NotStarted));
+    write(&folder, |folder| folder.write_json(PLAN_FILE, &plan))?;
+    write_evaluations(&folder, prepared, &held, &record)?;
+    write(&folder, |folder| folder.write_json(RUN_FILE, &record))?;
+    Ok(Executed { folder, record, plan, progress: held, confirm, runtime })
+}
+
+fn write(
+    folder: &RunFolder,
+    write: impl FnOnce(&RunFolder) -> Result<(), crate::run::FolderError>,
+) -> Result<(), Error> {
+    write(folder).map_err(|error| Error::Provider(error.to_string()))
+}
+
+fn journal_error(error: JournalError) -> Error {
+    match error {
+        JournalError::Io { path, source } => Error::Io { path, source },
+        JournalError::OtherPlan { .. } => Error::Usage(format!(
+            "{error}\n  help: take back the change to go on with this run, or start another with --fresh or another folder"
+        )),
+        JournalError::InUse { .. } | JournalError::NotAJournal { .. } => Error::Usage(error.to_string()),
+    }
+}
+
+/// The first signal stops new calls, the second ends the process.
+async fn signals(cancel: CancellationToken) {
+    let mut seen = 0;
+    loop {
+        asked_to_stop().await;
+        seen += 1;
+        if seen > 1 {
+            std::process::exit(i32::from(crate::exit::Exit::Inconclusive.code()));
+        }
+        output::note("stopping: what is finished is kept and can be gone on with; once more ends at once");
+        cancel.cancel();
+    }
+}
+
+#[cfg(unix)]
+async fn asked_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+#[cfg(not(unix))]
+async fn asked_to_stop() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn plan_file(
+    prepared: &Prepared,
+    status: impl Fn(&crate::transcript::ConversationId) -> CellStatus,
+) -> PlanFile {
+    PlanFile {
+        schema: PLAN_SCHEMA.to_owned(),
+        dimensions: prepared.target.rubric.dimensions.clone(),
+        labels: labels_by_question(&prepared.target),
+        judges: prepared.crew.judges.iter().map(|j| format!("{}#{}", j.id.model, j.id.instance)).collect(),
+        conversations: prepared
+            .plan
+            .cells
+            .iter()
+            .map(|cell| PlannedConversation { cell: cell.clone(), status: status(&cell.id) })
+            .collect(),
+    }
+}
+
+fn record(
+    prepared: &Prepared,
+    folder: &RunFolder,
+    held: &scheduler::Progress,
+    journal: &Journal,
+    started: DateTime<Utc>,
+) -> RunRecord {
+    let config = &prepared.loaded.config;
+    let target = &prepared.target;
+    let seen = journal.seen();
+    let planned = prepared.plan.cells.len() as u64;
+    let held_count =
+        held.statuses.values().filter(|status| matches!(status, CellStatus::Held { .. })).count() as u64;
+    let evaluated = held.assessments.len() as u64;
+    let stopped = held.stopped.as_ref().map(|why| match why {
+        Stopped::Model(error) if error.failure == Failure::Budget => Stop::Budget(error.message.clone()),
+        Stopped::Model(error) => Stop::Provider(error.to_string()),
+        Stopped::Cancelled => match journal.error() {
+            Some(error) => Stop::Storage(error),
+            None => Stop::Cancelled,
+        },
+        Stopped::Storage(error) => Stop::Storage(error.clone()),
+        Stopped::Curtailed(reason) => Stop::Curtailed(reason.clone()),
+    });
+    let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let mut warnings = prepared.crew.warnings.clone();
+    for (role, requested, returned) in seen.returned.iter().map(|((r, m), ids)| (r, m, ids)) {
+        if returned.len() > 1 {
+            let ids = returned.iter().cloned().collect::<Vec<_>>().join(", ");
+            warnings.push(format!("{role} model {requested} was answered by several models: {ids}"));
+        }
+    }
+    RunRecord {
+        schema: RUN_SCHEMA.to_owned(),
+        run_id: folder.path().file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
+        tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+        plan_hash: prepared.key.hash(),
+        plan_parts: prepared.key.parts.clone(),
+        shard: None,
+        config: prepared.loaded.name.clone(),
+        target: target.name.clone(),
+        target_version: target.version.as_ref().map(ToString::to_string),
+        target_title: target.title.clone(),
+        target_notice: target.notice.clone(),
+        clinically_validated: target.clinically_validated,
+        fingerprints: target.fingerprints.clone(),
+        candidate: crew::candidate_name(config),
+        models: models(prepared, &seen.returned),
+        settings: Settings {
+            runs: config.sweep.runs,
+            max_messages: config.sweep.max_messages,
+            max_words: config.sweep.max_words,
+            first_speaker: first_speaker(config.sweep.first_speaker).to_owned(),
+            seed: config.sweep.seed,
+        },
+        started: time(started),
+        finished: time(Utc::now()),
+        planned,
+        held: held_count,
+        evaluated,
+        complete: held_count == planned && evaluated == planned * prepared.crew.judges.len() as u64,
+        stopped,
+        replayed_calls: seen.replayed,
+        warnings,
+        usage: prepared.context.meter.rows().iter().map(UsageRecord::from).collect(),
+    }
+}
+
+fn models(
+    prepared: &Prepared,
+    returned: &BTreeMap<(Role, String), std::collections::BTreeSet<String>>,
+) -> Vec<ModelRecord> {
+    let config = &prepared.loaded.config;
+    let record = |role: Role, settings: &crate::config::model::ModelSettings, instances: u32| {
+        let identity = crate::model::identify(role, settings).ok()?;
+        let ids = returned.get(&(role, identity.name())).cloned().unwrap_or_default();
+        Some(ModelRecord {
+            role,
+            returned: ids.into_iter().collect(),
+            pinned: settings
+                .pinned
+                .unwrap_or_else(|| identity.is_scripted() || names_fixed_version(&identity.model)),
+            provider: identity.provider,
+            requested: identity.model,
+            settings: identity.settings,
+            instances,
+        })
+    };
+    let users = config.users.iter().filter_map(|user| record(Role::User, user, 1));
+    let candidate = record(Role::Candidate, &config.candidate.model, 1);
+    let judges = config.judge.models.iter().filter_map(|j| record(Role::Judge, &j.model, j.instances));
+    users.chain(candidate).chain(judges).collect()
+}
+
+/// Ratings, `results.csv` and `scores.json`: rebuilt as a whole, so that nothing of an earlier run stays.
+fn write_evaluations(
+    folder: &RunFolder,
+    prepared: &Prepared,
+    held: &scheduler::Progress,
+    record: &RunRecord,
+) -> Result<(), Error> {
+    if prepared.crew.judges.is_empty() {
+        return Ok(());
+    }
+    let dimensions = &prepared.target.rubric.dimensions;
+    write(folder, |folder| folder.write_ratings(&held.assessments))?;
+    let results = write_results(dimensions, &held.assessments, &record.run_id)
+        .map_err(|error| Error::io(&folder.file("results.csv"), error))?;
+    write(folder, |folder| folder.write("results.csv", &results))?;
+    let names = EvaluationNames {
+        judge_model: join(record, Role::Judge),
+        persona_model: join(record, Role::User),
+        agent_model: record.candidate.clone(),
+    };
+    let scores = VeraScores::compute(dimensions, &held.assessments, &names, None)
+        .to_json()
+        .map_err(|error| Error::Internal(error.to_string()))?;
+    write(folder, |folder| folder.write("scores.json", &scores))
+}
+
+fn join(record: &RunRecord, role: Role) -> String {
+    let names: Vec<&str> =
+        record.models.iter().filter(|m| m.role == role).map(|m| m.requested.as_str()).collect();
+    names.join("+")
+}
+
+/// The folder of a run: an explicit one, an unfinished one of the same plan, or a new one.
+pub(super) fn choose_folder(
+    prepared: &Prepared,
+    explicit: Option<&str>,
+    fresh: bool,
+) -> Result<(PathBuf, Found), Error> {
+    let hash: String = prepared.key.hash().chars().take(8).collect();
+    if let Some(path) = explicit {
+        let path = PathBuf::from(path);
+        let found = if Journal::plan_of(&path).is_some() { Found::Earlier } else { Found::New };
+        if fresh && found == Found::Earlier {
+            return Err(Error::Usage(format!(
+                "`{}` holds a run already; --fresh starts a new folder, so give another one",
+                path.display()
+            )));
+        }
+        return Ok((path, found));
+    }
+    let out = prepared.loaded.base.join(&prepared.loaded.config.out);
+    if !fresh && let Some(path) = unfinished(&out, prepared) {
+        return Ok((path, Found::Earlier));
+    }
+    let stamp = Utc::now().format("%Y%m%dT%H%M%SZ");
+    let mut path = out.join(format!("{stamp}-{hash}"));
+    let mut number = 2;
+    while path.exists() {
+        path = out.join(format!("{stamp}-{hash}-{number}"));
+        number += 1;
+    }
+    Ok((path, Found::New))
+}
+
+/// Whether a run folder was there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It was.
+    Earlier,
+    /// It was not.
+    New,
+}
+
+/// The newest folder whose journal has the same plan and whose record does not say that the run is complete.
+fn unfinished(out: &Path, prepared: &Prepared) -> Option<PathBuf> {
+    let mut folders: Vec<PathBuf> =
+        std::fs::read_dir(out).ok()?.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    folders.sort();
+    folders.into_iter().rev().find(|path| {
+        let same = Journal::plan_of(path).is_some_and(|plan| plan == prepared.key);
+        let folder = RunFolder::at(path);
+        same && !folder
+            .record()
+            .is_ok_and(|record| record.complete || matches!(record.stopped, Some(Stop::Curtailed(_))))
+    })
+}
