@@ -18,6 +18,7 @@ pub mod preview;
 pub mod provenance;
 pub mod publisher;
 pub mod size;
+pub mod starter;
 pub mod sticky;
 pub mod summary;
 pub mod trust;

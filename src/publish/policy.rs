@@ -101,6 +101,20 @@ pub async fn from_forge<F: Forge>(
     Ok(forge.file(&path, revision).await?)
 }
 
+/// A text file at a commit, from the checkout, or from the forge when the checkout lacks the commit. `None` only when
+/// one of them says that the commit has no such file.
+pub async fn base_file<F: Forge>(
+    root: &Path,
+    forge: Option<&F>,
+    revision: &str,
+    path: &str,
+) -> Result<Option<String>, PolicyError> {
+    match (from_git(root, revision, path), forge) {
+        (Err(PolicyError::Git { .. }), Some(forge)) => from_forge(forge, revision, path).await,
+        (result, _) => result,
+    }
+}
+
 /// The path with `/` between its parts, if it stays inside of the repository.
 fn relative(path: &str) -> Result<String, PolicyError> {
     let slashed = path.replace('\\', "/");

@@ -129,6 +129,12 @@ async fn policy_files_come_from_the_base_commit() {
     assert_eq!(base.as_deref(), Some("max: 0\n"));
     assert_eq!(policy::from_forge(&forge, BASE, "absent.yaml").await.unwrap(), None);
     assert!(policy::from_forge(&forge, BASE, "../x").await.is_err());
+    // A folder without the commit asks the forge; without one, that is an error and not an absent file.
+    let folder = tempfile::tempdir().unwrap();
+    github.world().files.push(("t.yaml".into(), BASE.into(), "max: 1\n".into()));
+    let found = policy::base_file(folder.path(), Some(&forge), BASE, "t.yaml").await.unwrap();
+    assert_eq!(found.as_deref(), Some("max: 1\n"));
+    assert!(policy::base_file::<GitHub>(folder.path(), None, BASE, "t.yaml").await.is_err());
     let answer = ResponseTemplate::new(500);
     github.world().faults.push(Fault { method: "GET", path: "/contents/", answer, effect: Effect::None });
     assert!(policy::from_forge(&forge, BASE, "t.yaml").await.is_err(), "a fault is not an absent file");
