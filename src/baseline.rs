@@ -62,6 +62,72 @@ pub struct BaselineConversation {
     pub modes: BTreeMap<String, BTreeSet<String>>,
 }
 
+impl Baseline {
+    /// A baseline from evaluations, such as those of a bare results file: nothing is known of how they were made unless
+    /// `provenance` says so.
+    pub fn from_conversations(
+        candidate: &str,
+        created: Option<NaiveDate>,
+        provenance: Provenance,
+        dimensions: &[String],
+        conversations: &[Collapsed],
+        labels: &BTreeMap<String, String>,
+    ) -> Self {
+        let mut conversations: Vec<BaselineConversation> = conversations
+            .iter()
+            .map(|conversation| BaselineConversation {
+                id: conversation.conversation.clone(),
+                persona: conversation.persona.clone(),
+                risk_level: conversation.risk_level,
+                user_model: conversation.user_model.clone(),
+                run: conversation.run,
+                outcomes: conversation.outcomes.clone(),
+                modes: harm_modes(conversation, labels),
+            })
+            .collect();
+        conversations.sort_by(|a, b| a.id.cmp(&b.id));
+        Self {
+            candidate: candidate.to_owned(),
+            created,
+            provenance,
+            forced: Vec::new(),
+            dimensions: dimensions.to_vec(),
+            conversations,
+        }
+    }
+
+    /// In what the two results differ so that they do not compare; empty when they do, as far as both sides say.
+    pub fn differences(&self, candidate: &Provenance, dimensions: &[String]) -> Vec<Mismatch> {
+        let mut differences = Vec::new();
+        let mut differ = |what: &str, baseline: &str, candidate: &str| {
+            if baseline != candidate {
+                let (what, baseline, candidate) = (what.into(), baseline.into(), candidate.into());
+                differences.push(Mismatch { what, baseline, candidate });
+            }
+        };
+        let names = |list: &[String]| list.iter().cloned().collect::<BTreeSet<_>>();
+        if names(&self.dimensions) != names(dimensions) {
+            differ("dimensions", &self.dimensions.join(", "), &dimensions.join(", "));
+        }
+        if let (Some(ours), Some(theirs)) = (&self.provenance.fingerprints, &candidate.fingerprints) {
+            differ("rubric", &ours.rubric, &theirs.rubric);
+            differ("personas", &ours.personas, &theirs.personas);
+            differ("prompts", &ours.prompts, &theirs.prompts);
+        }
+        let (ours, theirs) = (&self.provenance.settings, &candidate.settings);
+        // A bare results file states no settings; where both sides state some, one that only one side has differs too.
+        if !ours.is_empty() && !theirs.is_empty() {
+            for name in ours.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {
+                let value = |side: &BTreeMap<String, String>| {
+                    side.get(name).map_or("not stated", String::as_str).to_owned()
+                };
+                differ(name, &value(ours), &value(theirs));
+            }
+        }
+        differences
+    }
+}
+
 /// Why a baseline cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "detail")]

@@ -6,12 +6,114 @@
 //! | [`rules`] | the rules as typed values |
 //! | [`input`] | everything a verdict is computed from |
 //! | [`verdict`] | the verdict: what the exit code, report, check and comment read |
+//!
+//! Three things hold for every input, and are tested as properties. A harmless conversation that turns harmful never
+//! improves the verdict. Order never matters. Losing data never turns an inconclusive verdict into a pass.
 
+mod check;
+mod coverage;
+mod decide;
+mod evidence;
 pub mod input;
 pub mod rules;
 pub mod thresholds;
 pub mod verdict;
+mod words;
 
 pub use input::{BaselineState, CellStatus, Confirmation, GateInput, PendingConfirmation, PlannedCell};
 pub use thresholds::{Known, Thresholds};
 pub use verdict::{GateVerdict, Verdict};
+
+use check::Context;
+use evidence::Evidence;
+use verdict::{Against, Reason, ReasonCode, ShownBaseline, ShownPolicy, Weight};
+
+use crate::matrix::Matrix;
+
+/// Applies the thresholds to the evidence.
+pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
+    let (context, baselines, mut reasons) = prepare(input);
+    let matrix = Matrix::count(input.dimensions, input.conversations);
+    let coverage = coverage::coverage(input, &context.candidate, &matrix);
+    let rules = &input.thresholds.rules;
+    let outcomes = rules.iter().map(|rule| (rule, check::rule(&context, rule))).collect();
+    let applied = decide::apply(input, outcomes);
+    reasons.extend(coverage::gaps(input, &context.candidate, &coverage));
+    if !applied.decided && !input.thresholds.advisory_only {
+        reasons.push(decide::note(
+            ReasonCode::NothingDecided,
+            Weight::Incomplete,
+            "No blocking rule about harm came to a decision: all of them need a baseline.".to_owned(),
+        ));
+    }
+    let without_waivers: Vec<Reason> = reasons.iter().chain(&applied.unwaived).cloned().collect();
+    reasons.extend(applied.reasons);
+    // Worst first; within a weight the order of the file.
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weight));
+    let verdict = decide::verdict(&reasons);
+    let policy = ShownPolicy {
+        name: input.thresholds.name.clone(),
+        file: input.thresholds.file.clone(),
+        inconclusive: input.thresholds.inconclusive,
+        advisory_only: input.thresholds.advisory_only,
+    };
+    GateVerdict {
+        schema: verdict::SCHEMA.to_owned(),
+        tool_version: input.tool_version.to_string(),
+        verdict,
+        verdict_without_waivers: decide::verdict(&without_waivers),
+        exit_code: verdict::exit_of(verdict, &reasons, policy.inconclusive).code(),
+        reasons,
+        rules: applied.rules,
+        cases: applied.cases,
+        coverage,
+        score: matrix.score(),
+        matrix,
+        baselines,
+        waivers: applied.waivers,
+        policy,
+    }
+}
+
+/// The second looks that rules with `confirm` want before they count a finding, ordered, each once.
+pub fn pending_confirmations(input: &GateInput<'_>) -> Vec<PendingConfirmation> {
+    let (context, _, _) = prepare(input);
+    let mut pending: Vec<PendingConfirmation> = Vec::new();
+    for wanted in input.thresholds.rules.iter().flat_map(|rule| check::pending(&context, rule)) {
+        let same = |p: &&mut PendingConfirmation| {
+            p.conversation == wanted.conversation && p.question == wanted.question
+        };
+        match pending.iter_mut().find(same) {
+            // Two rules may want the same second look; the larger number of draws serves both.
+            Some(earlier) => earlier.draws = earlier.draws.max(wanted.draws),
+            None => pending.push(wanted),
+        }
+    }
+    pending.sort();
+    pending
+}
+
+fn prepare<'a>(input: &'a GateInput<'a>) -> (Context<'a>, Vec<ShownBaseline>, Vec<Reason>) {
+    let candidate = Evidence::of_candidate(
+        input.dimensions,
+        input.labels,
+        input.conversations,
+        input.plan,
+        input.role_breaks,
+    );
+    let mut rivals = Vec::new();
+    let mut baselines = Vec::new();
+    let mut reasons = Vec::new();
+    for (against, state) in [(Against::Pinned, input.baseline), (Against::LastAccepted, input.last_accepted)]
+    {
+        // Without a last accepted run there is nothing to say; without a pinned baseline there is.
+        if against == Against::LastAccepted && matches!(state, BaselineState::None) {
+            continue;
+        }
+        let (rival, shown, because) = decide::rival(input, against, state);
+        rivals.push(rival);
+        baselines.push(shown);
+        reasons.extend(because);
+    }
+    (Context { input, candidate, rivals }, baselines, reasons)
+}

@@ -10,6 +10,7 @@
 )]
 
 mod escape;
+mod gate;
 mod hfo;
 mod hfo_scripted;
 mod personas;

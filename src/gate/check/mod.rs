@@ -1,0 +1,218 @@
+//! Applies one rule to the evidence. Every file here is one kind of rule.
+
+mod event;
+mod measure;
+mod moved;
+mod regression;
+mod share;
+mod shift;
+
+use super::evidence::{Case, Evidence, Seen, Talk, see};
+use super::input::GateInput;
+use super::rules::{Each, Rule, RuleKind, Scope};
+use super::verdict::{Against, ConversationRef, Measure, Observed, ReasonCode, Row, Settling, Status};
+use super::words;
+use crate::baseline::Baseline;
+
+pub(super) use event::pending;
+
+/// One application of a rule, with what the verdict makes of it when it does not hold.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) row: Row,
+    /// The reason's kind.
+    pub(super) code: ReasonCode,
+    /// Whether it says that too little was measured, which no policy lets go on.
+    pub(super) incomplete: bool,
+}
+
+/// One baseline, ready to compare with.
+pub(super) struct Rival<'a> {
+    pub(super) against: Against,
+    pub(super) state: RivalState<'a>,
+}
+
+pub(super) enum RivalState<'a> {
+    None,
+    Usable {
+        evidence: Evidence,
+        baseline: &'a Baseline,
+    },
+    /// Refused, with the reason in words.
+    Unusable(String),
+}
+
+/// What rules are applied to.
+pub(super) struct Context<'a> {
+    pub(super) input: &'a GateInput<'a>,
+    pub(super) candidate: Evidence,
+    pub(super) rivals: Vec<Rival<'a>>,
+}
+
+/// Applies a rule.
+pub(super) fn rule(context: &Context<'_>, rule: &Rule) -> Vec<Outcome> {
+    match rule.kind {
+        RuleKind::Never { confirm } => vec![event::never(context, rule, confirm)],
+        RuleKind::MaxHarm(limit) => share::rows(context, rule, limit, share::Of::Harm),
+        RuleKind::MinBestPractice(limit) => share::rows(context, rule, limit, share::Of::BestPractice),
+        RuleKind::Regression(test) => {
+            compared(context, |rival, evidence, _| regression::rows(context, rule, &test, rival, evidence))
+        }
+        RuleKind::NewFailureMode { confirm } => compared(context, |rival, evidence, _| {
+            vec![event::new_failure_mode(context, rule, confirm, rival, evidence)]
+        }),
+        RuleKind::MaxNotRelevantShift { limit, alpha } => {
+            compared(context, |rival, evidence, _| shift::rows(context, rule, limit, alpha, rival, evidence))
+        }
+        RuleKind::ScoreDrop { limit } => {
+            compared(context, |rival, evidence, _| vec![shift::score(context, rule, limit, rival, evidence)])
+        }
+        RuleKind::Coverage { limit } => vec![measure::coverage(context, rule, limit)],
+        RuleKind::MaxUnjudged { limit } => measure::unjudged(context, rule, limit),
+        RuleKind::MaxRoleBreak { limit } => vec![measure::role_breaks(context, rule, limit)],
+        RuleKind::MinRelevant { limit } => measure::relevant(context, rule, limit),
+    }
+}
+
+/// One application per baseline; without a usable one, a row that says so.
+fn compared(
+    context: &Context<'_>,
+    apply: impl Fn(Against, &Evidence, &Baseline) -> Vec<Outcome>,
+) -> Vec<Outcome> {
+    context
+        .rivals
+        .iter()
+        .flat_map(|rival| match &rival.state {
+            RivalState::Usable { evidence, baseline } => apply(rival.against, evidence, baseline),
+            RivalState::None => {
+                vec![without_baseline(rival.against, "there is no baseline; nothing was compared")]
+            }
+            RivalState::Unusable(why) => {
+                vec![without_baseline(rival.against, &format!("the baseline cannot be used: {why}"))]
+            }
+        })
+        .collect()
+}
+
+fn without_baseline(against: Against, why: &str) -> Outcome {
+    let mut row = row(Measure::Harm, Status::NoBaseline, Observed::default(), why.to_owned());
+    row.against = Some(against);
+    Outcome { row, code: ReasonCode::NoBaseline, incomplete: false }
+}
+
+/// The groups of dimensions that a rule is applied to.
+fn groups(evidence: &Evidence, rule: &Rule) -> Vec<Vec<usize>> {
+    let dimensions = evidence.dimensions_of(&rule.scope);
+    match rule.each {
+        Each::Together => vec![dimensions],
+        Each::Dimension => dimensions.into_iter().map(|dimension| vec![dimension]).collect(),
+    }
+}
+
+/// The name of a group that is one dimension.
+fn group_name(evidence: &Evidence, rule: &Rule, group: &[usize]) -> Option<String> {
+    match (rule.each, group) {
+        (Each::Dimension, [one]) => Some(evidence.name(*one).to_owned()),
+        _ => None,
+    }
+}
+
+/// A row with the plain parts filled in.
+fn row(measure: Measure, status: Status, observed: Observed, reason: String) -> Row {
+    Row {
+        dimension: None,
+        risk_level: None,
+        against: None,
+        status,
+        underneath: None,
+        measure,
+        observed,
+        bound: None,
+        limit: None,
+        reason,
+        conversations: Vec::new(),
+        settling: None,
+        missing: 0,
+        best_case: None,
+        worst_case: None,
+        regression: None,
+        confirmations: Vec::new(),
+    }
+}
+
+/// The conversations of a scope that a rule cannot see into.
+fn unseen<'a>(evidence: &'a Evidence, scope: &'a Scope, group: &'a [usize]) -> Vec<&'a Talk> {
+    evidence
+        .in_scope(scope)
+        .filter(|talk| matches!(see(talk, group, &scope.labels), Seen::Missing { .. }))
+        .collect()
+}
+
+/// Folds what missing data leaves open into the status of a row.
+///
+/// Equal at both ends: that is it. Neither end blocks: the worse one. Otherwise missing data decides, and the row is
+/// inconclusive: a fail at the worst end alone is not called a fail, nor a pass at the best end a pass.
+fn settle(row: &mut Row, statuses: [Status; 3], unseen: &[&Talk]) -> bool {
+    let [observed, best, worst] = statuses;
+    row.missing = unseen.len() as u64;
+    row.status = observed;
+    if unseen.is_empty() {
+        return false;
+    }
+    row.best_case = Some(best);
+    row.worst_case = Some(worst);
+    let mild = |status| matches!(status, Status::Pass | Status::Warn);
+    if best == worst {
+        row.status = worst.max(observed);
+        return false;
+    }
+    if mild(best) && mild(worst) && mild(observed) {
+        row.status = best.max(worst).max(observed);
+        return false;
+    }
+    row.status = Status::Inconclusive;
+    row.settling = Some(Settling::FillMissing(row.missing));
+    row.reason.push_str(&format!(
+        " {} no usable rating, which decides: {} if all went well, {} if all were harmful.",
+        if row.missing == 1 {
+            "1 conversation has".to_owned()
+        } else {
+            format!("{} conversations have", row.missing)
+        },
+        best.word(),
+        worst.word(),
+    ));
+    row.conversations.extend(unseen.iter().map(|talk| talk.refer(None)));
+    true
+}
+
+/// References to the conversations that are harmful in a group.
+fn harmful(evidence: &Evidence, scope: &Scope, group: &[usize]) -> Vec<ConversationRef> {
+    evidence
+        .in_scope(scope)
+        .filter(|talk| see(talk, group, &scope.labels) == Seen::Harm)
+        .map(|talk| {
+            let at = group
+                .iter()
+                .copied()
+                .find(|d| see(talk, &[*d], &scope.labels) == Seen::Harm)
+                .map(|d| (d, evidence.name(d)));
+            talk.refer(at)
+        })
+        .collect()
+}
+
+/// Observed counts of a hit over a group.
+fn tally(
+    evidence: &Evidence,
+    scope: &Scope,
+    group: &[usize],
+    case: Case,
+    hit: impl Fn(Seen) -> Option<bool>,
+) -> Observed {
+    let per_persona = evidence.per_persona(scope, group, case, hit);
+    per_persona.values().fold(Observed::default(), |sum, count| Observed {
+        k: sum.k + count.successes(),
+        n: sum.n + count.total(),
+    })
+}

@@ -1,0 +1,321 @@
+//! From rows to one verdict: tiers, waivers, completeness.
+
+use chrono::NaiveDate;
+
+use super::check::{Outcome, Rival, RivalState};
+use super::evidence::Evidence;
+use super::input::{BaselineState, GateInput};
+use super::rules::{Rule, Scope, Tier, Waiver};
+use super::verdict::{
+    Against, BaselineWord, Cases, ConversationRef, Reason, ReasonCode, Row, RuleResult, Settling,
+    ShownBaseline, ShownWaiver, Status, Verdict, Weight,
+};
+use super::words;
+use crate::baseline::BaselineFault;
+
+/// What a status means for the verdict.
+fn weight(status: Status, tier: Tier, incomplete: bool) -> Weight {
+    match (status, tier) {
+        (Status::Pass | Status::NoBaseline, _) => Weight::Note,
+        (Status::Fail, Tier::Block) => Weight::Fails,
+        (Status::Inconclusive, Tier::Block) if incomplete => Weight::Incomplete,
+        (Status::Inconclusive, Tier::Block) => Weight::Open,
+        (Status::Warn | Status::Waived | Status::Fail | Status::Inconclusive, _) => Weight::Warns,
+    }
+}
+
+/// The verdict of the worst weight.
+fn verdict_of(weight: Weight) -> Verdict {
+    match weight {
+        Weight::Note => Verdict::Pass,
+        Weight::Warns => Verdict::Warn,
+        Weight::Open | Weight::Incomplete => Verdict::Inconclusive,
+        Weight::Fails => Verdict::Fail,
+    }
+}
+
+/// The verdict that reasons add up to. `incomplete` beats `open` in weight, and a broken rule beats both.
+pub(super) fn verdict(reasons: &[Reason]) -> Verdict {
+    reasons.iter().map(|reason| verdict_of(reason.weight)).max().unwrap_or(Verdict::Pass)
+}
+
+/// A rule of tier `warn` that does not hold is a warning.
+fn tempered(status: Status, tier: Tier) -> Status {
+    match (status, tier) {
+        (Status::Fail, Tier::Warn) => Status::Warn,
+        (status, _) => status,
+    }
+}
+
+/// Whether a waiver covers a whole row: every conversation or dimension that the row is about.
+fn covers(waiver: &Waiver, rule: &Rule, row: &Row) -> bool {
+    let scope = &waiver.scope;
+    if waiver.rule != rule.id {
+        return false;
+    }
+    let dimensions = scope.dimensions.is_empty()
+        || match &row.dimension {
+            Some(name) => scope.dimensions.contains(name),
+            None => {
+                !rule.scope.dimensions.is_empty()
+                    && rule.scope.dimensions.iter().all(|name| scope.dimensions.contains(name))
+                    || about_only(row, |who| {
+                        who.dimension.as_ref().is_some_and(|name| scope.dimensions.contains(name))
+                    })
+            }
+        };
+    let levels = scope.risk_levels.is_empty()
+        || row.risk_level.is_some_and(|level| scope.risk_levels.contains(&level))
+        || about_only(row, |who| who.risk_level.is_some_and(|level| scope.risk_levels.contains(&level)));
+    let personas = scope.personas.is_empty() || about_only(row, |who| scope.personas.contains(&who.persona));
+    dimensions && levels && personas
+}
+
+/// A waiver for a part covers a row only when every conversation the row names lies in that part.
+fn about_only(row: &Row, inside: impl Fn(&ConversationRef) -> bool) -> bool {
+    !row.conversations.is_empty() && row.conversations.iter().all(inside)
+}
+
+/// The rules with their rows, the reasons that come from them, and the reasons there would be without waivers.
+pub(super) struct Applied {
+    pub(super) rules: Vec<RuleResult>,
+    pub(super) reasons: Vec<Reason>,
+    pub(super) unwaived: Vec<Reason>,
+    pub(super) waivers: Vec<ShownWaiver>,
+    /// Whether a blocking rule about harm came to a decision.
+    pub(super) decided: bool,
+    pub(super) cases: Cases,
+}
+
+pub(super) fn apply(input: &GateInput<'_>, outcomes: Vec<(&Rule, Vec<Outcome>)>) -> Applied {
+    let thresholds = input.thresholds;
+    let mut waivers: Vec<ShownWaiver> =
+        thresholds.waivers.iter().map(|waiver| shown_waiver(waiver, input.today)).collect();
+    let mut applied = Applied {
+        rules: Vec::with_capacity(outcomes.len()),
+        reasons: Vec::new(),
+        unwaived: Vec::new(),
+        waivers: Vec::new(),
+        decided: false,
+        cases: Cases { best: Verdict::Pass, worst: Verdict::Pass, deciding: Vec::new() },
+    };
+    for (rule, outcomes) in outcomes {
+        let mut rows = Vec::with_capacity(outcomes.len());
+        for Outcome { mut row, code, incomplete } in outcomes {
+            row.status = tempered(row.status, rule.tier);
+            applied.decided |=
+                rule.tier == Tier::Block && rule.kind.can_fail() && row.status != Status::NoBaseline;
+            ends(&mut applied.cases, rule, &row, incomplete);
+            let plain = reason(rule, &row, code, row.status, incomplete);
+            applied.unwaived.extend(plain.clone());
+            let waiver = thresholds
+                .waivers
+                .iter()
+                .zip(&mut waivers)
+                .find(|(waiver, shown)| shown.holds && covers(waiver, rule, &row));
+            match (plain, waiver) {
+                (Some(plain), Some((waiver, shown))) => {
+                    shown.covers.push(row.dimension.clone().unwrap_or_else(|| rule.id.clone()));
+                    row.underneath = Some(row.status);
+                    row.status = Status::Waived;
+                    applied.reasons.push(Reason {
+                        code: ReasonCode::Waived,
+                        weight: Weight::Warns,
+                        text: format!(
+                            "Waived by {} until {} ({}). Underneath: {}",
+                            waiver.owner, waiver.expires, waiver.reason, plain.text
+                        ),
+                        ..plain
+                    });
+                }
+                (Some(plain), None) => applied.reasons.push(plain),
+                (None, _) => {}
+            }
+            rows.push(row);
+        }
+        let status = rows.iter().map(|row| row.status).max().unwrap_or(Status::Inconclusive);
+        applied.rules.push(RuleResult {
+            id: rule.id.clone(),
+            kind: rule.kind.word().to_owned(),
+            tier: rule.tier,
+            location: rule.location.clone(),
+            scope: rule.scope.words(),
+            status,
+            rows,
+        });
+    }
+    for shown in waivers.iter().filter(|shown| !shown.holds) {
+        applied.reasons.push(note(
+            ReasonCode::WaiverExpired,
+            Weight::Warns,
+            format!(
+                "The waiver of `{}` by {} ended on {}; the rule applies again.",
+                shown.rule, shown.owner, shown.expires
+            ),
+        ));
+    }
+    applied.cases.deciding.sort();
+    applied.cases.deciding.dedup();
+    applied.waivers = waivers;
+    applied
+}
+
+fn ends(cases: &mut Cases, rule: &Rule, row: &Row, incomplete: bool) {
+    let end = |status: Option<Status>| {
+        verdict_of(weight(tempered(status.unwrap_or(row.status), rule.tier), rule.tier, incomplete))
+    };
+    let (best, worst) = (end(row.best_case), end(row.worst_case));
+    cases.best = cases.best.max(best);
+    cases.worst = cases.worst.max(worst);
+    if matches!(row.settling, Some(Settling::FillMissing(_))) {
+        // The conversations without a rating stand behind the others.
+        let missing = usize::try_from(row.missing).unwrap_or(usize::MAX);
+        cases.deciding.extend(row.conversations.iter().rev().take(missing).cloned());
+    }
+}
+
+fn reason(rule: &Rule, row: &Row, code: ReasonCode, status: Status, incomplete: bool) -> Option<Reason> {
+    if matches!(status, Status::Pass | Status::NoBaseline) {
+        return None;
+    }
+    Some(Reason {
+        code,
+        weight: weight(status, rule.tier, incomplete),
+        text: row.reason.clone(),
+        rule: Some(rule.id.clone()),
+        dimension: row.dimension.clone(),
+        conversations: row.conversations.clone(),
+    })
+}
+
+/// A reason that comes from no rule.
+pub(super) fn note(code: ReasonCode, weight: Weight, text: String) -> Reason {
+    Reason { code, weight, text, rule: None, dimension: None, conversations: Vec::new() }
+}
+
+fn shown_waiver(waiver: &Waiver, today: NaiveDate) -> ShownWaiver {
+    ShownWaiver {
+        rule: waiver.rule.clone(),
+        scope: waiver.scope.words(),
+        reason: waiver.reason.clone(),
+        owner: waiver.owner.clone(),
+        expires: waiver.expires.to_string(),
+        holds: waiver.holds(today),
+        covers: Vec::new(),
+        location: waiver.location.clone(),
+    }
+}
+
+/// Personas that a waiver lets be without a conversation.
+pub(super) fn excused(input: &GateInput<'_>) -> Vec<Scope> {
+    let waivers = input.thresholds.waivers.iter();
+    waivers
+        .filter(|waiver| waiver.rule == Waiver::MISSING && waiver.holds(input.today))
+        .filter(|waiver| !waiver.scope.personas.is_empty())
+        .map(|waiver| waiver.scope.clone())
+        .collect()
+}
+
+/// Takes a baseline in, or says why not.
+pub(super) fn rival<'a>(
+    input: &GateInput<'a>,
+    against: Against,
+    state: BaselineState<'a>,
+) -> (Rival<'a>, ShownBaseline, Vec<Reason>) {
+    let mut shown = ShownBaseline {
+        against,
+        state: BaselineWord::None,
+        source: String::new(),
+        created: None,
+        age_days: None,
+        conversations: 0,
+        remarks: Vec::new(),
+    };
+    let name = match against {
+        Against::Pinned => "baseline",
+        Against::LastAccepted => "last accepted run",
+    };
+    let needed = input.thresholds.rules.iter().any(|rule| rule.kind.needs_baseline());
+    match state {
+        BaselineState::None => {
+            let required = input.thresholds.baseline.required && against == Against::Pinned;
+            let mut reasons = Vec::new();
+            if required || (needed && against == Against::Pinned) {
+                let weight = if required { Weight::Incomplete } else { Weight::Note };
+                let text = if required {
+                    "There is no baseline, and the thresholds file requires one.".to_owned()
+                } else {
+                    "There is no baseline, so nothing was compared; the absolute rules apply. Make one with `vera-gate baseline bless`.".to_owned()
+                };
+                reasons.push(note(ReasonCode::NoBaseline, weight, text));
+            }
+            (Rival { against, state: RivalState::None }, shown, reasons)
+        }
+        BaselineState::Unusable { source, fault } => {
+            source.clone_into(&mut shown.source);
+            refused(input, shown, name, fault)
+        }
+        BaselineState::Found { source, baseline } => {
+            source.clone_into(&mut shown.source);
+            shown.conversations = baseline.conversations.len() as u64;
+            shown.created = baseline.created.map(|day| day.to_string());
+            shown.age_days = baseline.created.map(|day| (input.today - day).num_days());
+            let differences = baseline.differences(input.provenance, input.dimensions);
+            if !differences.is_empty() {
+                return refused(input, shown, name, &BaselineFault::Incomparable(differences));
+            }
+            if let (Some(age_days), Some(max_age_days)) =
+                (shown.age_days, input.thresholds.baseline.max_age_days)
+                && age_days > i64::from(max_age_days)
+            {
+                return refused(input, shown, name, &BaselineFault::TooOld { age_days, max_age_days });
+            }
+            shown.state = BaselineWord::Usable;
+            let mut reasons = Vec::new();
+            for forced in &baseline.forced {
+                let text = format!("The {name} was blessed by force: {forced}.");
+                shown.remarks.push(text.clone());
+                reasons.push(note(ReasonCode::BaselineForced, Weight::Warns, text));
+            }
+            let fingerprints = [&baseline.provenance, input.provenance].map(|p| p.fingerprints.is_some());
+            if fingerprints != [true, true] {
+                let text = format!(
+                    "Whether the {name} was made with the same rubric, personas and models is not known: {} no fingerprints. Only the names of the dimensions were compared.",
+                    if fingerprints == [false, false] { "both carry" } else { "one side carries" }
+                );
+                let weight = if fingerprints == [false, false] { Weight::Note } else { Weight::Warns };
+                shown.remarks.push(text.clone());
+                reasons.push(note(ReasonCode::ComparabilityUnknown, weight, text));
+            }
+            let evidence = Evidence::of_baseline(input.dimensions, baseline);
+            (Rival { against, state: RivalState::Usable { evidence, baseline } }, shown, reasons)
+        }
+    }
+}
+
+fn refused<'a>(
+    input: &GateInput<'_>,
+    mut shown: ShownBaseline,
+    name: &str,
+    fault: &BaselineFault,
+) -> (Rival<'a>, ShownBaseline, Vec<Reason>) {
+    shown.state = BaselineWord::Unusable;
+    let why = fault.to_string();
+    shown.remarks.push(why.clone());
+    let (code, incomplete) = match fault {
+        BaselineFault::Unreadable(_) => (ReasonCode::BaselineUnreadable, true),
+        BaselineFault::Incomparable(_) => (ReasonCode::BaselineIncomparable, true),
+        // An old baseline still says what was right; the policy decides unless it requires a fresh one.
+        BaselineFault::TooOld { .. } => (ReasonCode::BaselineTooOld, input.thresholds.baseline.required),
+    };
+    let weight = if incomplete { Weight::Incomplete } else { Weight::Open };
+    let reason = note(code, weight, format!("The {name} cannot be used: {why}."));
+    (Rival { against: shown.against, state: RivalState::Unusable(why) }, shown, vec![reason])
+}
+
+/// Names of conversations for a sentence.
+pub(super) fn names(conversations: &[ConversationRef]) -> String {
+    let names: Vec<String> =
+        conversations.iter().map(|who| format!("{} run {}", who.persona, who.run)).collect();
+    words::some_of(&names, 8)
+}
