@@ -97,7 +97,9 @@ pub struct TaroneHolm {
 /// Tarone's modified Bonferroni selection, then Holm among the selected.
 ///
 /// `K` is the smallest `k` for which at most `k` tests could attain `alpha / k`; only those enter the family. A
-/// dimension in which hardly any persona changed then costs the others nothing. Tarone (1990), Biometrics 46, 515-522;
+/// dimension in which hardly any persona changed then costs the others nothing. The reverse of that: a dimension that
+/// becomes testable raises the adjusted p-values of the others, so changes in one dimension may cost another its
+/// significance at the margin ([`holm`] over a fixed family does not have this, and finds less). Tarone (1990), Biometrics 46, 515-522;
 /// Hommel and Krummenauer (1998), Biometrics 54, 673-681 for the step-down form.
 ///
 /// # Errors
@@ -155,6 +157,17 @@ mod tests {
         let outcome = tarone_holm(&family, Alpha::P05).unwrap();
         assert_eq!(outcome.testable, [2]);
         assert_eq!(outcome.adjusted, [None, None, Some(0.03), None, None]);
+    }
+
+    #[test]
+    fn a_dimension_that_becomes_testable_costs_the_others() {
+        // Five informative personas attain 2^-5, above 0.05 / 2: alone with the first. Six attain 2^-6, below it.
+        let moved = Hypothesis { p: 0.04, smallest_attainable: 0.5f64.powi(20) };
+        let first = |informative: i32| {
+            let other = Hypothesis { p: 0.5, smallest_attainable: 0.5f64.powi(informative) };
+            tarone_holm(&[moved, other], Alpha::P05).unwrap().adjusted[0]
+        };
+        assert_eq!((first(5), first(6)), (Some(0.04), Some(0.08)));
     }
 
     proptest! {
