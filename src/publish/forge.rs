@@ -134,6 +134,9 @@ pub enum ForgeError {
         /// Value of `x-accepted-github-permissions`.
         accepted: Option<String>,
     },
+    /// The conversation is locked: people decided that nobody writes there.
+    #[error("the conversation of the pull request is locked")]
+    Locked,
     /// Too many calls; `wait` is what the server asks for.
     #[error("the server asks to slow down: {message}")]
     RateLimited {

@@ -178,6 +178,9 @@ fn classify(operation: Operation, error: &octocrab::GitHubError, now: SystemTime
             || after.is_some()
             || exhausted
             || message.to_ascii_lowercase().contains("rate limit");
+        if operation == Operation::WriteComment && message.to_ascii_lowercase().contains("locked") {
+            return ForgeError::Locked;
+        }
         return if limited {
             ForgeError::RateLimited { message, wait: after.or(reset) }
         } else {

@@ -303,7 +303,7 @@ impl<'a, F: Forge> Publisher<'a, F> {
             return None;
         }
         let gravity = match error {
-            ForgeError::RateLimited { .. } => Gravity::Expected,
+            ForgeError::RateLimited { .. } | ForgeError::Locked => Gravity::Expected,
             _ => Gravity::Failure,
         };
         let help = permissions::help(&error).map(|help| format!("\n{help}")).unwrap_or_default();

@@ -144,23 +144,6 @@ mod tests {
     }
 
     #[test]
-    fn a_workflow_without_secrets_is_still_valid() {
-        for case in Case::ALL {
-            for file in workflows(case, &[], "v1").unwrap() {
-                let value: serde_json::Value = serde_yaml::from_str(&file.text).unwrap();
-                for step in value["jobs"]
-                    .as_object()
-                    .unwrap()
-                    .values()
-                    .flat_map(|job| job["steps"].as_array().unwrap())
-                {
-                    assert!(step.get("env").is_none_or(serde_json::Value::is_object), "{step}");
-                }
-            }
-        }
-    }
-
-    #[test]
     fn names_cannot_change_the_workflow() {
         for bad in ["", "1A", "A-B", "A: x", "A\n  run: x", "GITHUB_TOKEN", "A}}"] {
             assert!(workflows(Case::PullRequest, &[bad], "v1").is_err(), "{bad}");

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::{BufferQueue, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+use proptest::prelude::*;
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use quick_xml::Reader;
 use quick_xml::events::Event as XmlEvent;
@@ -110,60 +111,64 @@ fn only_text<'a>(events: impl Iterator<Item = Event<'a>>) -> Result<String, Stri
 #[test]
 fn markdown_inline_is_text() {
     for hostile in corpus() {
-        for (place, source) in [
-            ("alone", markdown::inline(&hostile).into_string()),
-            ("in a sentence", format!("Reason: {} (end)", markdown::inline(&hostile))),
-            ("in emphasis", format!("x {}", markdown::element(&hostile))),
-        ] {
-            let text = only_text(Parser::new_ext(&source, GFM))
-                .unwrap_or_else(|event| panic!("{place}: {hostile:?} became {source:?} with {event}"));
-            let want = match place {
-                "alone" => expected(&hostile, Lines::Join),
-                "in a sentence" => format!("Reason: {} (end)", expected(&hostile, Lines::Join)),
-                _ => format!("x {}", expected(&hostile, Lines::Join)),
-            };
-            assert_eq!(seen(&text), want.trim(), "{place}: {hostile:?} became {source:?}");
-            assert_eq!(github_reference(&text), None, "{place}: {hostile:?} became {source:?}");
-        }
+        check_inline(&hostile);
+    }
+}
+
+fn check_inline(hostile: &str) {
+    for (place, source) in [
+        ("alone", markdown::inline(hostile).into_string()),
+        ("in a sentence", format!("Reason: {} (end)", markdown::inline(hostile))),
+        ("in emphasis", format!("x {}", markdown::element(hostile))),
+    ] {
+        let text = only_text(Parser::new_ext(&source, GFM))
+            .unwrap_or_else(|event| panic!("{place}: {hostile:?} became {source:?} with {event}"));
+        let want = match place {
+            "alone" => expected(hostile, Lines::Join),
+            "in a sentence" => format!("Reason: {} (end)", expected(hostile, Lines::Join)),
+            _ => format!("x {}", expected(hostile, Lines::Join)),
+        };
+        assert_eq!(seen(&text), want.trim(), "{place}: {hostile:?} became {source:?}");
+        assert_eq!(github_reference(&text), None, "{place}: {hostile:?} became {source:?}");
     }
 }
 
 #[test]
 fn markdown_cells_stay_in_their_row() {
     for hostile in corpus() {
-        for (kind, cell) in [
-            ("text", markdown::cell(&hostile)),
-            ("element", markdown::element(&hostile)),
-            ("code", markdown::code_cell(&hostile)),
-        ] {
-            let source =
-                format!("| a | b | c |\n| --- | --- | --- |\n| {cell} | mid | {cell} |\n| x | y | z |\n");
-            let mut rows: Vec<Vec<String>> = Vec::new();
-            for event in Parser::new_ext(&source, GFM) {
-                match event {
-                    Event::Start(Tag::TableRow | Tag::TableHead) => rows.push(Vec::new()),
-                    Event::Start(Tag::TableCell) => rows.last_mut().unwrap().push(String::new()),
-                    Event::Text(text) => rows.last_mut().unwrap().last_mut().unwrap().push_str(&text),
-                    Event::Code(code) if kind == "code" => {
-                        rows.last_mut().unwrap().last_mut().unwrap().push_str(&code);
-                    }
-                    Event::Start(Tag::Table(_)) | Event::End(_) => {}
-                    other => panic!("{kind}: {hostile:?} became {source:?} with {other:?}"),
+        check_cells(&hostile);
+    }
+}
+
+fn check_cells(hostile: &str) {
+    for (kind, cell) in [
+        ("text", markdown::cell(hostile)),
+        ("element", markdown::element(hostile)),
+        ("code", markdown::code_cell(hostile)),
+    ] {
+        let source =
+            format!("| a | b | c |\n| --- | --- | --- |\n| {cell} | mid | {cell} |\n| x | y | z |\n");
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for event in Parser::new_ext(&source, GFM) {
+            match event {
+                Event::Start(Tag::TableRow | Tag::TableHead) => rows.push(Vec::new()),
+                Event::Start(Tag::TableCell) => rows.last_mut().unwrap().push(String::new()),
+                Event::Text(text) => rows.last_mut().unwrap().last_mut().unwrap().push_str(&text),
+                Event::Code(code) if kind == "code" => {
+                    rows.last_mut().unwrap().last_mut().unwrap().push_str(&code);
                 }
+                Event::Start(Tag::Table(_)) | Event::End(_) => {}
+                other => panic!("{kind}: {hostile:?} became {source:?} with {other:?}"),
             }
-            assert_eq!(rows.len(), 3, "{kind}: {hostile:?} became {source:?}");
-            assert!(rows.iter().all(|row| row.len() == 3), "{kind}: {hostile:?} became {source:?}");
-            assert_eq!(rows[2], ["x", "y", "z"]);
-            assert_eq!(rows[1][1], "mid", "{kind}: {hostile:?}");
-            for text in [&rows[1][0], &rows[1][2]] {
-                assert_eq!(
-                    seen(text),
-                    expected(&hostile, Lines::Join),
-                    "{kind}: {hostile:?} became {source:?}"
-                );
-                if kind != "code" {
-                    assert_eq!(github_reference(text), None, "{kind}: {hostile:?} became {source:?}");
-                }
+        }
+        assert_eq!(rows.len(), 3, "{kind}: {hostile:?} became {source:?}");
+        assert!(rows.iter().all(|row| row.len() == 3), "{kind}: {hostile:?} became {source:?}");
+        assert_eq!(rows[2], ["x", "y", "z"]);
+        assert_eq!(rows[1][1], "mid", "{kind}: {hostile:?}");
+        for text in [&rows[1][0], &rows[1][2]] {
+            assert_eq!(seen(text), expected(hostile, Lines::Join), "{kind}: {hostile:?} became {source:?}");
+            if kind != "code" {
+                assert_eq!(github_reference(text), None, "{kind}: {hostile:?} became {source:?}");
             }
         }
     }
@@ -172,37 +177,41 @@ fn markdown_cells_stay_in_their_row() {
 #[test]
 fn markdown_code_is_one_code() {
     for hostile in corpus() {
-        let source = format!("a {} b", markdown::code(&hostile));
-        let events: Vec<Event<'_>> = Parser::new_ext(&source, GFM).collect();
-        let codes: Vec<String> = events
-            .iter()
-            .filter_map(|event| match event {
-                Event::Code(code) => Some(code.to_string()),
-                _ => None,
-            })
-            .collect();
-        // Paragraph, text, code, text, end of paragraph.
-        assert_eq!((events.len(), codes.len()), (5, 1), "{hostile:?} became {source:?} with {events:?}");
-        assert_eq!(seen(&codes[0]), expected(&hostile, Lines::Join), "{hostile:?}");
-
-        let source = format!("before\n\n{}\nafter\n", markdown::code_block(&hostile));
-        let mut code = String::new();
-        let mut outside = Vec::new();
-        let mut inside = false;
-        for event in Parser::new_ext(&source, GFM) {
-            match event {
-                Event::Start(Tag::CodeBlock(_)) => inside = true,
-                Event::End(TagEnd::CodeBlock) => inside = false,
-                Event::Text(text) if inside => code.push_str(&text),
-                Event::Text(text) => outside.push(text.to_string()),
-                Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph) => {}
-                other => panic!("{hostile:?} became {source:?} with {other:?}"),
-            }
-        }
-        assert_eq!(outside, ["before", "after"], "{hostile:?} became {source:?}");
-        assert_eq!(seen(&code), expected(&hostile, Lines::Keep), "{hostile:?}");
-        assert!(!source.contains("<!--"), "{hostile:?}");
+        check_code(&hostile);
     }
+}
+
+fn check_code(hostile: &str) {
+    let source = format!("a {} b", markdown::code(hostile));
+    let events: Vec<Event<'_>> = Parser::new_ext(&source, GFM).collect();
+    let codes: Vec<String> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Code(code) => Some(code.to_string()),
+            _ => None,
+        })
+        .collect();
+    // Paragraph, text, code, text, end of paragraph.
+    assert_eq!((events.len(), codes.len()), (5, 1), "{hostile:?} became {source:?} with {events:?}");
+    assert_eq!(seen(&codes[0]), expected(hostile, Lines::Join), "{hostile:?}");
+
+    let source = format!("before\n\n{}\nafter\n", markdown::code_block(hostile));
+    let mut code = String::new();
+    let mut outside = Vec::new();
+    let mut inside = false;
+    for event in Parser::new_ext(&source, GFM) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => inside = true,
+            Event::End(TagEnd::CodeBlock) => inside = false,
+            Event::Text(text) if inside => code.push_str(&text),
+            Event::Text(text) => outside.push(text.to_string()),
+            Event::Start(Tag::Paragraph) | Event::End(TagEnd::Paragraph) => {}
+            other => panic!("{hostile:?} became {source:?} with {other:?}"),
+        }
+    }
+    assert_eq!(outside, ["before", "after"], "{hostile:?} became {source:?}");
+    assert_eq!(seen(&code), expected(hostile, Lines::Keep), "{hostile:?}");
+    assert!(!source.contains("<!--"), "{hostile:?}");
 }
 
 // ---- HTML ----
@@ -247,23 +256,27 @@ fn html_parts(source: &str) -> (Vec<String>, Vec<(String, String)>, String) {
 #[test]
 fn html_is_text() {
     for hostile in corpus() {
-        let source = format!("<p title=\"{}\">{}</p>", html::attribute(&hostile), html::text(&hostile));
-        let (tags, attributes, text) = html_parts(&source);
-        assert_eq!(tags, ["p", "p"], "{hostile:?} became {source:?}");
-        assert_eq!(attributes, [("title".to_owned(), plain(&hostile, Lines::Join))], "{hostile:?}");
-        assert_eq!(text, plain(&hostile, Lines::Keep), "{hostile:?}");
+        check_html(&hostile);
+    }
+}
 
-        // In Markdown, between tags where Markdown is not read.
-        let source = format!("<summary>{}</summary>", markdown::element(&hostile));
-        let (tags, attributes, text) = html_parts(&source);
-        assert_eq!((tags.len(), attributes.len()), (2, 0), "{hostile:?} became {source:?}");
-        assert_eq!(seen(&text), expected(&hostile, Lines::Join), "{hostile:?} became {source:?}");
-        assert_eq!(github_reference(&text), None, "{hostile:?} became {source:?}");
+fn check_html(hostile: &str) {
+    let source = format!("<p title=\"{}\">{}</p>", html::attribute(hostile), html::text(hostile));
+    let (tags, attributes, text) = html_parts(&source);
+    assert_eq!(tags, ["p", "p"], "{hostile:?} became {source:?}");
+    assert_eq!(attributes, [("title".to_owned(), plain(hostile, Lines::Join))], "{hostile:?}");
+    assert_eq!(text, plain(hostile, Lines::Keep), "{hostile:?}");
 
-        if let Some(address) = html::address(&hostile) {
-            let (tags, attributes, _) = html_parts(&format!("<a href=\"{address}\">x</a>"));
-            assert_eq!((tags.len(), attributes.len()), (2, 1), "{hostile:?}");
-        }
+    // In Markdown, between tags where Markdown is not read.
+    let source = format!("<summary>{}</summary>", markdown::element(hostile));
+    let (tags, attributes, text) = html_parts(&source);
+    assert_eq!((tags.len(), attributes.len()), (2, 0), "{hostile:?} became {source:?}");
+    assert_eq!(seen(&text), expected(hostile, Lines::Join), "{hostile:?} became {source:?}");
+    assert_eq!(github_reference(&text), None, "{hostile:?} became {source:?}");
+
+    if let Some(address) = html::address(hostile) {
+        let (tags, attributes, _) = html_parts(&format!("<a href=\"{address}\">x</a>"));
+        assert_eq!((tags.len(), attributes.len()), (2, 1), "{hostile:?}");
     }
 }
 
@@ -424,35 +437,73 @@ fn a_spreadsheet_finds_no_formula() {
 #[test]
 fn xml_is_text() {
     for hostile in corpus() {
-        let source =
-            format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><t m=\"{0}\">{0}</t>", xml::text(&hostile));
-        assert!(source.chars().all(xml::is_allowed), "{hostile:?}");
-        let mut reader = Reader::from_str(&source);
-        reader.config_mut().check_end_names = true;
-        let (mut depth, mut attribute, mut text) = (0, String::new(), String::new());
-        loop {
-            match reader.read_event().unwrap_or_else(|e| panic!("{hostile:?} became {source:?}: {e}")) {
-                XmlEvent::Decl(_) => {}
-                XmlEvent::Start(start) => {
-                    depth += 1;
-                    let attributes: Vec<_> = start.attributes().map(Result::unwrap).collect();
-                    assert_eq!(attributes.len(), 1, "{hostile:?}");
-                    attribute = quick_xml::escape::unescape(&attributes[0].value).unwrap().into_owned();
-                }
-                XmlEvent::End(_) => depth -= 1,
-                XmlEvent::Text(part) => text.push_str(&part.xml10_content()),
-                XmlEvent::GeneralRef(name) => match name.resolve_char_ref().unwrap() {
-                    Some(c) => text.push(c),
-                    None => text.push_str(
-                        quick_xml::escape::resolve_predefined_entity(&name.xml10_content()).unwrap(),
-                    ),
-                },
-                XmlEvent::Eof => break,
-                other => panic!("{hostile:?} became {source:?} with {other:?}"),
+        check_xml(&hostile);
+    }
+}
+
+fn check_xml(hostile: &str) {
+    let source =
+        format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><t m=\"{0}\">{0}</t>", xml::text(hostile));
+    assert!(source.chars().all(xml::is_allowed), "{hostile:?}");
+    let mut reader = Reader::from_str(&source);
+    reader.config_mut().check_end_names = true;
+    let (mut depth, mut attribute, mut text) = (0, String::new(), String::new());
+    loop {
+        match reader.read_event().unwrap_or_else(|e| panic!("{hostile:?} became {source:?}: {e}")) {
+            XmlEvent::Decl(_) => {}
+            XmlEvent::Start(start) => {
+                depth += 1;
+                let attributes: Vec<_> = start.attributes().map(Result::unwrap).collect();
+                assert_eq!(attributes.len(), 1, "{hostile:?}");
+                attribute = quick_xml::escape::unescape(&attributes[0].value).unwrap().into_owned();
             }
+            XmlEvent::End(_) => depth -= 1,
+            XmlEvent::Text(part) => text.push_str(&part.xml10_content()),
+            XmlEvent::GeneralRef(name) => match name.resolve_char_ref().unwrap() {
+                Some(c) => text.push(c),
+                None => text
+                    .push_str(quick_xml::escape::resolve_predefined_entity(&name.xml10_content()).unwrap()),
+            },
+            XmlEvent::Eof => break,
+            other => panic!("{hostile:?} became {source:?} with {other:?}"),
         }
-        assert_eq!(depth, 0);
-        assert_eq!(attribute, plain(&hostile, Lines::Keep), "{hostile:?}");
-        assert_eq!(text, plain(&hostile, Lines::Keep), "{hostile:?}");
+    }
+    assert_eq!(depth, 0);
+    assert_eq!(attribute, plain(hostile, Lines::Keep), "{hostile:?}");
+    assert_eq!(text, plain(hostile, Lines::Keep), "{hostile:?}");
+}
+
+// ---- Random mixtures ----
+
+/// Signs that mean something to some sink, strings of the corpus, and any character.
+fn mixture() -> impl Strategy<Value = String> {
+    let signs =
+        "\\ ` * _ [ ] ( ) ~ | # ! < > & ; : / @ $ ^ = + - . \" ' { } % , ::".split(' ').map(str::to_owned);
+    let spaces = [" ", "\n", "\r", "\t", "\u{200B}", "\u{200D}", "\u{2028}"].map(str::to_owned);
+    let pieces: Vec<String> = signs.chain(spaces).chain(corpus()).collect();
+    let piece = prop_oneof![
+        4 => proptest::sample::select(pieces),
+        1 => any::<char>().prop_map(String::from),
+        1 => "[a-f0-9]{1,9}",
+    ];
+    proptest::collection::vec(piece, 0..9).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_mixture_is_text(hostile in mixture()) {
+        check_inline(&hostile);
+        check_cells(&hostile);
+        check_code(&hostile);
+        check_html(&hostile);
+        check_xml(&hostile);
+        let printed = workflow::log_text(&hostile);
+        prop_assert_eq!(commands_of(&printed), Vec::<String>::new());
+        let entry = workflow::file_entry("name", &hostile).unwrap();
+        prop_assert_eq!(read_file_command(&entry), [("name".to_owned(), plain(&hostile, Lines::Keep))]);
+        let cell = csv_sink::cell(&hostile);
+        prop_assert_eq!(csv_sink::read(&cell), hostile.replace('\0', "\u{FFFD}"));
     }
 }

@@ -159,3 +159,17 @@ fn outputs_and_summary_need_no_network() {
     assert_eq!(read("output"), "verdict<<VERA_GATE_END\nfail\nVERA_GATE_END\n");
     assert!(read("summary").starts_with("## \u{274C} vera-gate: Fail\n"));
 }
+
+#[test]
+fn a_workflow_without_secrets_is_still_valid() {
+    for case in starter::Case::ALL {
+        for file in starter::workflows(case, &[], "v1").unwrap() {
+            let value: Value = serde_yaml::from_str(&file.text).unwrap();
+            for step in
+                value["jobs"].as_object().unwrap().values().flat_map(|job| job["steps"].as_array().unwrap())
+            {
+                assert!(step.get("env").is_none_or(Value::is_object), "{step}");
+            }
+        }
+    }
+}

@@ -145,6 +145,21 @@ async fn a_missing_permission_names_the_line_to_add() {
 }
 
 #[tokio::test]
+async fn a_locked_conversation_is_left_alone() {
+    let github = FakeGitHub::start().await;
+    let answer = ResponseTemplate::new(403)
+        .set_body_json(json!({"message": "Unable to create comment because issue is locked."}));
+    github.world().faults.push(Fault { method: "POST", path: "/comments", answer, effect: Effect::None });
+    let published = finish(&github.pull_request(900, "acme/bot"), &result(Word::Pass)).await;
+    assert_eq!(published.warnings.len(), 1, "{:?}", published.warnings);
+    assert!(
+        published.warnings[0].text.contains("is locked")
+            && !published.warnings[0].text.contains("permissions:")
+    );
+    assert_eq!(published.exit(Exit::Success), Exit::Success);
+}
+
+#[tokio::test]
 async fn a_secondary_limit_is_waited_out() {
     let github = FakeGitHub::start().await;
     github.world().add_comment(5, BOT, "old\n<!-- vera-gate:default -->");

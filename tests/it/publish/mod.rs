@@ -15,6 +15,7 @@ use vera_gate::exit::Exit;
 use vera_gate::model::EnvLookup;
 use vera_gate::publish::preview::Preview;
 use vera_gate::publish::publisher::{Gravity, publish_locally};
+use vera_gate::publish::starter;
 use vera_gate::publish::sticky::{Marker, Placed, Stale};
 use vera_gate::publish::{
     ActionsContext, Annotation, GitHub, Options, Publication, Published, Publisher, Section, State, Word,
