@@ -9,6 +9,7 @@ mod recording;
 mod requests;
 mod rules;
 pub(crate) mod server;
+mod snippets;
 mod table;
 mod tls;
 
