@@ -4,14 +4,14 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::adapt::{self, Step};
 use super::clock::Clock;
 use super::context::{EventSink, ModelEvent};
 use super::endpoint::Adapted;
-use super::gate::{Gate, Passage};
+use super::gate::Gate;
 use super::meter::Meter;
 use super::text::{Secrets, one_line};
 use super::transport::{Complete, Transport};
@@ -56,7 +56,10 @@ pub(crate) struct Caller {
     pub(crate) place: Place,
     pub(crate) transport: Transport,
     pub(crate) gate: Arc<Gate>,
+    /// Calls of this role at the same time.
     pub(crate) slots: Semaphore,
+    /// Calls of all roles at the same time.
+    pub(crate) calls: Arc<Semaphore>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) cancel: CancellationToken,
     pub(crate) clock: Clock,
@@ -188,30 +191,22 @@ impl Caller {
         plan: &Plan<'_>,
         attempts: u32,
     ) -> Result<(Result<Answer, Fault>, Option<RawReply>), ModelError> {
-        let _slot = self
-            .slots
-            .acquire()
-            .await
-            .map_err(|error| self.error(Failure::Cancelled, &error.to_string(), attempts))?;
-        loop {
-            match self.gate.pass(self.clock.now()) {
-                Passage::Open => break,
-                Passage::Broken(last) => {
-                    let message = format!("not called, because the last calls in a row failed: {last}");
-                    return Err(self.error(Failure::Overload, &message, attempts));
-                }
-                Passage::Wait(left) if left > self.patience.longest_wait => {
-                    return Err(self.error(Failure::Rate, &too_long(left), attempts));
-                }
-                Passage::Wait(left) => {
-                    if self.meter.time_left().is_some_and(|budget| left >= budget) {
-                        let message = "no time is left to wait for the provider's rate limit";
-                        return Err(self.error(Failure::Budget, message, attempts));
-                    }
-                    // Workers that waited together do not leave together.
-                    self.clock.sleep(left + jitter(SHORTEST_WAIT)).await;
-                }
+        let ended = |error: AcquireError| self.error(Failure::Cancelled, &error.to_string(), attempts);
+        let _permits = loop {
+            // A wait holds no permit: it must not keep calls to other providers from going out.
+            if let Some(left) = self.gate.held(self.clock.now()) {
+                self.wait_for_gate(left, attempts).await?;
+                continue;
             }
+            let permits =
+                (self.slots.acquire().await.map_err(ended)?, self.calls.acquire().await.map_err(ended)?);
+            if self.gate.held(self.clock.now()).is_none() {
+                break permits;
+            }
+        };
+        if let Some(last) = self.gate.broken(self.clock.now()) {
+            let message = format!("not called, because the last calls in a row failed: {last}");
+            return Err(self.error(Failure::Overload, &message, attempts));
         }
         // Another worker may have learned in the meantime that no call can succeed.
         if let Some((failure, message)) = self.memory().dead.clone() {
@@ -225,6 +220,19 @@ impl Caller {
             Ok(raw) => ((plan.parse)(&raw, self.clock.wall()), Some(raw)),
             Err(fault) => (Err(fault), None),
         })
+    }
+
+    async fn wait_for_gate(&self, left: Duration, attempts: u32) -> Result<(), ModelError> {
+        if left > self.patience.longest_wait {
+            return Err(self.error(Failure::Rate, &too_long(left), attempts));
+        }
+        if self.meter.time_left().is_some_and(|budget| left >= budget) {
+            let message = "no time is left to wait for the provider's rate limit";
+            return Err(self.error(Failure::Budget, message, attempts));
+        }
+        // Workers that waited together do not leave together.
+        self.clock.sleep(left + jitter(SHORTEST_WAIT)).await;
+        Ok(())
     }
 
     /// A message that a stateful chatbot may have taken is not sent again: the conversation starts anew.

@@ -57,6 +57,8 @@ struct Process {
     errors: Arc<SyncMutex<VecDeque<u8>>>,
     /// It timed out or broke the protocol: what it writes next belongs to an earlier message.
     broken: bool,
+    /// Conversation and step of the latest message, and the answer. Another draw of it would be a second message.
+    last: Option<(String, String, Answer)>,
 }
 
 impl CommandModel {
@@ -137,8 +139,14 @@ impl CommandModel {
         let (Some(input), Some(output)) = pipes else {
             return Err(self.error(Failure::Exited, "the program has no input or output"));
         };
-        let process =
-            Process { child, input: Some(input), output: BufReader::new(output), errors, broken: false };
+        let process = Process {
+            child,
+            input: Some(input),
+            output: BufReader::new(output),
+            errors,
+            broken: false,
+            last: None,
+        };
         let process = Arc::new(Mutex::new(process));
         self.processes
             .lock()
@@ -175,6 +183,13 @@ impl CommandModel {
         });
         let process = self.process(request)?;
         let mut process = process.lock().await;
+        if let Some((conversation, step, answer)) = &process.last
+            && request.id.draw > 1
+            && *conversation == request.id.conversation
+            && *step == request.id.step
+        {
+            return Ok(answer.clone());
+        }
         let result = if process.broken {
             Err(self.error(Failure::Restart, "the program did not answer an earlier message"))
         } else {
@@ -188,6 +203,9 @@ impl CommandModel {
                 }
             }
         };
+        if let Ok(answer) = &result {
+            process.last = Some((request.id.conversation.clone(), request.id.step.clone(), answer.clone()));
+        }
         if result.as_ref().is_err_and(|error| error.failure != Failure::Server) {
             process.broken = true;
             // Already ended is as good as killed.
@@ -290,6 +308,12 @@ impl ChatModel for CommandModel {
             let work = async {
                 let _slot =
                     self.slots.acquire().await.map_err(|error| self.error(Failure::Cancelled, error))?;
+                let _call = self
+                    .context
+                    .calls
+                    .acquire()
+                    .await
+                    .map_err(|error| self.error(Failure::Cancelled, error))?;
                 let _ticket = self
                     .context
                     .meter

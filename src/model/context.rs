@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::cassette::Cassette;
@@ -158,6 +159,8 @@ pub struct ModelContext {
     pub clock: Clock,
     /// Seed of the scripted models that have none of their own.
     pub seed: u64,
+    /// Calls of all roles at the same time.
+    pub(crate) calls: Arc<Semaphore>,
 }
 
 impl ModelContext {
@@ -179,6 +182,15 @@ impl ModelContext {
             ca_cert: None,
             clock,
             seed: 0,
+            calls: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
         }
+    }
+
+    /// Lets at most so many calls of all roles out at the same time, at least one.
+    #[must_use]
+    pub fn limit_calls(mut self, most: u32) -> Self {
+        let most = usize::try_from(most.max(1)).unwrap_or(usize::MAX);
+        self.calls = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        self
     }
 }

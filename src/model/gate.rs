@@ -23,37 +23,27 @@ pub(crate) struct Gate {
     state: Mutex<State>,
 }
 
-/// Whether a call may start.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Passage {
-    /// Now.
-    Open,
-    /// After this time.
-    Wait(Duration),
-    /// Not at all: too many calls in a row failed, the last one with this message.
-    Broken(String),
-}
-
 impl Gate {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a request may go out.
-    pub(crate) fn pass(&self, now: Instant) -> Passage {
+    /// How long requests still have to wait.
+    pub(crate) fn held(&self, now: Instant) -> Option<Duration> {
+        let left = self.lock().not_before?.saturating_duration_since(now);
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// Whether too many calls in a row have failed, with the last one's message. When the circuit has been open
+    /// long enough, one call is let through; the others stay out until it is back or another period is over.
+    pub(crate) fn broken(&self, now: Instant) -> Option<String> {
         let mut state = self.lock();
-        if let Some(until) = state.open_until {
-            if now < until {
-                return Passage::Broken(state.last.clone());
-            }
-            // One call tries; the others stay out until it is back or another period is over.
-            state.open_until = now.checked_add(OPEN_FOR);
-            return Passage::Open;
+        let until = state.open_until?;
+        if now < until {
+            return Some(state.last.clone());
         }
-        match state.not_before.map(|then| then.saturating_duration_since(now)) {
-            Some(left) if !left.is_zero() => Passage::Wait(left),
-            _ => Passage::Open,
-        }
+        state.open_until = now.checked_add(OPEN_FOR);
+        None
     }
 
     /// Nothing goes out before this moment.
@@ -109,9 +99,9 @@ mod tests {
         let now = Instant::now();
         gates.of("h", "k").hold(now + Duration::from_secs(5));
         gates.of("h", "k").hold(now + Duration::from_secs(2));
-        assert_eq!(gates.of("h", "k").pass(now), Passage::Wait(Duration::from_secs(5)));
-        assert_eq!(gates.of("h", "other").pass(now), Passage::Open);
-        assert_eq!(gates.of("h", "k").pass(now + Duration::from_secs(5)), Passage::Open);
+        assert_eq!(gates.of("h", "k").held(now), Some(Duration::from_secs(5)));
+        assert_eq!(gates.of("h", "other").held(now), None);
+        assert_eq!(gates.of("h", "k").held(now + Duration::from_secs(5)), None);
     }
 
     #[test]
@@ -125,13 +115,13 @@ mod tests {
         for _ in 0..4 {
             gate.failed(now, "down");
         }
-        assert_eq!(gate.pass(now), Passage::Open);
+        assert_eq!(gate.broken(now), None);
         gate.failed(now, "still down");
-        assert_eq!(gate.pass(now), Passage::Broken("still down".to_owned()));
+        assert_eq!(gate.broken(now), Some("still down".to_owned()));
         let later = now + OPEN_FOR;
-        assert_eq!(gate.pass(later), Passage::Open);
-        assert_eq!(gate.pass(later), Passage::Broken("still down".to_owned()));
+        assert_eq!(gate.broken(later), None);
+        assert_eq!(gate.broken(later), Some("still down".to_owned()));
         gate.succeeded();
-        assert_eq!(gate.pass(later), Passage::Open);
+        assert_eq!(gate.broken(later), None);
     }
 }

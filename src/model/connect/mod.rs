@@ -369,6 +369,7 @@ impl Connecting<'_> {
             transport,
             gate: self.context.gates.of(host, key),
             slots: Semaphore::new(permits.min(Semaphore::MAX_PERMITS)),
+            calls: Arc::clone(&self.context.calls),
             meter: Arc::clone(&self.context.meter),
             cancel: self.context.cancel.clone(),
             clock: self.context.clock.clone(),

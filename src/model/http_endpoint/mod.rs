@@ -33,6 +33,18 @@ struct Session {
     id: Option<String>,
     cookies: BTreeMap<String, String>,
     turns: u64,
+    /// The step of the latest turn and what came back.
+    last: Option<(String, Exchange)>,
+}
+
+impl Session {
+    /// What a chatbot that keeps the conversation has answered to this step already. Another draw would be a
+    /// second message of the person.
+    fn answered(&self, request: &ChatRequest) -> Option<Exchange> {
+        let (step, exchange) = self.last.as_ref()?;
+        let again = request.id.draw > 1 && *step == request.id.step;
+        again.then(|| Exchange { usage: None, cost: None, attempts: 0, ..exchange.clone() })
+    }
 }
 
 /// The chatbot.
@@ -108,6 +120,7 @@ impl HttpModel {
             id: None,
             cookies: BTreeMap::new(),
             turns: 0,
+            last: None,
         };
         self.sessions().remove(conversation);
         let mut greeting = None;
@@ -193,8 +206,12 @@ impl ChatModel for HttpModel {
                 Some(session) => session,
                 None => self.start(conversation).await?.0,
             };
+            if self.templates.is_stateful()
+                && let Some(exchange) = session.answered(request)
+            {
+                return Ok(exchange);
+            }
             let Returned { answer, attempts, .. } = self.turn(&mut session, request).await?;
-            self.sessions().insert(conversation.clone(), session);
             let names = [answer.model.as_deref(), Some(self.identity.model.as_str()), None];
             let cost = price(&self.prices, &self.identity.provider, names, answer.usage.as_ref());
             let exchange = Exchange {
@@ -209,6 +226,8 @@ impl ChatModel for HttpModel {
                 origin: Origin::Live,
             };
             self.caller.meter.record(self.role, &self.identity, &request.id, &exchange);
+            session.last = Some((request.id.step.clone(), exchange.clone()));
+            self.sessions().insert(conversation.clone(), session);
             Ok(exchange)
         })
     }

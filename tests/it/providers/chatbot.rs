@@ -172,6 +172,32 @@ async fn a_turn_is_not_posted_twice() {
     }
 }
 
+/// An empty reply may be asked for again, but not by sending the person's message a second time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_draw_is_no_second_message() {
+    let server = Server::start(|_, seen| {
+        vec![Act::Write(if seen.case() == "start" { reply(200, r#"{"id": 7}"#) } else { said("") })]
+    })
+    .await;
+    let (context, _) = context();
+    let keeps = connected(Role::Candidate, &settings(stateful(&server)), &context);
+    let again = |draw| {
+        let mut request = turn(1);
+        request.id.draw = draw;
+        request
+    };
+    for draw in 1..=2 {
+        assert_eq!(keeps.reply(&again(draw)).await.unwrap().outcome, Outcome::Empty);
+    }
+    assert_eq!(server.of("turn").len(), 1);
+    assert_eq!(context.meter.rows()[0].calls, 1);
+    let forgets = connected(Role::Candidate, &settings(stateless(server.url("chat"))), &context);
+    for draw in 1..=2 {
+        forgets.reply(&again(draw)).await.unwrap();
+    }
+    assert_eq!(server.of("chat").len(), 2);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_session_restarts_the_conversation() {
     let server = Server::start(|n, seen| {

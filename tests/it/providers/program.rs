@@ -61,6 +61,11 @@ async fn each_conversation_has_its_process() {
         said.push(model.reply(&turn(conversation, number)).await.unwrap().text);
     }
     assert_eq!(said, ["1", "2", "1", "3"]);
+    // Another draw of a message is not a second message.
+    let mut again = turn("a", 3);
+    again.id.draw = 2;
+    assert_eq!(model.reply(&again).await.unwrap().text, "3");
+    assert_eq!(model.reply(&turn("a", 4)).await.unwrap().text, "4");
     // A new start of the same conversation is a new process.
     model.open("a").await.unwrap();
     let exchange = model.reply(&turn("a", 1)).await.unwrap();

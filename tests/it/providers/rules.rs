@@ -1,6 +1,7 @@
 //! The rules of retry, adaptation, budget and failure, each against a server that counts.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
@@ -349,4 +350,32 @@ async fn another_model_that_answers_is_told() {
     let same = connected(Role::Judge, &settings("openai", "mock", server.url("v1")), &context);
     same.reply(&request(1)).await.unwrap();
     assert!(events.lock().unwrap().is_empty());
+}
+
+/// The limit of calls in all holds over the roles.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_limit_of_calls_holds_over_all_roles() {
+    let out = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
+    let (now_out, seen_most) = (Arc::clone(&out), Arc::clone(&most));
+    let server = Server::start(move |_, _| {
+        seen_most.fetch_max(now_out.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        vec![Act::Drip(40, chat("ok", "stop"))]
+    })
+    .await;
+    let (context, _) = context(Budget::default());
+    let context = context.limit_calls(1);
+    let settings = settings("openai", "mock-1", server.url("v1"));
+    let calls = [Role::User, Role::Candidate, Role::Judge].map(|role| {
+        let (model, out) = (connected(role, &settings, &context), Arc::clone(&out));
+        tokio::spawn(async move {
+            model.reply(&request(1)).await.unwrap();
+            out.fetch_sub(1, Ordering::SeqCst);
+        })
+    });
+    for call in calls {
+        call.await.unwrap();
+    }
+    // The next call may start before the task of the one that came back has counted it.
+    assert!(server.seen().len() == 3 && most.load(Ordering::SeqCst) <= 2);
 }

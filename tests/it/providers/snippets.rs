@@ -40,7 +40,7 @@ fn whole(snippet: &str) -> String {
     let mut file = snippet.to_owned();
     for (role, script) in [("user", "person"), ("candidate", "careful"), ("judge", "rules")] {
         if !snippet.lines().any(|line| line.starts_with(&format!("{role}:"))) {
-            file.push_str(&format!("{role}: scripted/{script}\n"));
+            file.extend([role, ": scripted/", script, "\n"]);
         }
     }
     file
