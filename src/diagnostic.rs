@@ -81,6 +81,7 @@ codes! {
     SharedModel = "shared-model": "The judge or the user model is the candidate itself.",
     BadTranscript = "bad-transcript": "A transcript cannot be read as a conversation.",
     BadResults = "bad-results": "A results file cannot be read.",
+    CleanedId = "cleaned-id": "An id was read without the stray characters around it.",
     Ignored = "ignored": "Something in the input has no effect.",
 }
 

@@ -1,6 +1,7 @@
 //! vera-gate: a gate that stops a harmful chatbot before it reaches people in crisis.
 
 pub mod baseline;
+pub mod calibrate;
 pub mod cli;
 pub mod config;
 pub mod diagnostic;

@@ -64,6 +64,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "transcript",
         ],
     ),
+    ("calibrate", &["diagnostic", "matrix", "rating", "source", "stats"]),
     // The world outside: models, conversations, forges.
     ("model", &["config", "diagnostic", "escape", "fingerprint", "source", "target", "transcript"]),
     ("judge", &["config", "diagnostic", "fingerprint", "model", "rating", "source", "target", "transcript"]),
@@ -105,7 +106,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("clap::", &["cli/"]),
     ("indicatif::", &["cli/"]),
     ("tracing_subscriber::", &["cli/"]),
-    ("csv::", &["baseline", "matrix/"]),
+    ("csv::", &["baseline", "calibrate/", "matrix/"]),
     ("quick_xml::", &["report/"]),
     ("rand::", &["model/scripted/", "stats/", "sweep/"]),
     // The environment, at the edge only. The connector reads the variables that the configuration names.

@@ -1,5 +1,6 @@
 //! The command line: arguments, one file per command, and the edge to the machine.
 
+mod calibrate;
 mod check;
 mod crew;
 mod execute;
@@ -9,6 +10,7 @@ mod prepare;
 mod progress;
 mod score;
 mod simulate;
+mod table;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -66,6 +68,8 @@ enum Command {
     Simulate(Box<simulate::SimulateArgs>),
     /// Computes VERA-MH's scores from results.csv files.
     Score(score::ScoreArgs),
+    /// Compares human ratings with each other, and a judge with them.
+    Calibrate(calibrate::CalibrateArgs),
 }
 
 /// Parses the arguments, runs the command and says how it ended.
@@ -93,5 +97,6 @@ fn run(cli: &Cli) -> Result<Exit, Error> {
         Command::Check(args) => check::run(args, &cli.global),
         Command::Simulate(args) => simulate::run(args, &cli.global),
         Command::Score(args) => score::run(args),
+        Command::Calibrate(args) => calibrate::run(args, &cli.global),
     }
 }

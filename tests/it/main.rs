@@ -9,6 +9,7 @@
     reason = "clippy.toml allows them in tests, but clippy does not see helpers of an integration test as tests"
 )]
 
+mod calibrate;
 mod escape;
 mod gate;
 mod hfo;
