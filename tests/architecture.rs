@@ -83,6 +83,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "transcript",
         ],
     ),
+    (
+        "run",
+        &[
+            "diagnostic",
+            "fingerprint",
+            "matrix",
+            "model",
+            "rating",
+            "source",
+            "sweep",
+            "target",
+            "transcript",
+        ],
+    ),
     ("publish", &["diagnostic", "escape", "exit", "gate", "report", "source"]),
 ];
 
@@ -113,7 +127,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("std::env", &["cli/", "model/connect", "model/transport.rs", "publish/context.rs"]),
     (
         "std::fs",
-        &["cli/", "model/cassette.rs", "model/transport.rs", "publish/", "source/files.rs", "sweep/"],
+        &["cli/", "model/cassette.rs", "model/transport.rs", "publish/", "run/", "source/files.rs", "sweep/"],
     ),
     // Other programs: the candidate's own, and git, which knows the base branch.
     (
