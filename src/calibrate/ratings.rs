@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{HumanRatings, RatedConversation, Rater};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, did_you_mean};
 use crate::rating::Rating;
-use crate::source::Source;
+use crate::source::{Location, Source};
 
 const RATER: [&str; 5] = ["clinician_id", "rater_id", "rater", "annotator_id", "annotator"];
 const CONVERSATION: [&str; 3] = ["conversation_id", "conversation", "filename"];
@@ -42,7 +42,7 @@ pub fn read_ratings(source: &Source, known: &[String]) -> Result<(HumanRatings, 
         match record {
             Ok(record) if record.len() != header.len() => problems.push(
                 Diagnostic::error(Code::RaggedRow, format!("{} fields, want {}", record.len(), header.len()))
-                    .at(source.at(line_of(&record), 1))
+                    .at(place_of(source, &record))
                     .help("quote cells that hold commas, and give every row as many fields as the header"),
             ),
             Ok(record) => records.push(record),
@@ -63,8 +63,8 @@ pub fn read_ratings(source: &Source, known: &[String]) -> Result<(HumanRatings, 
     problems.finish(Some(ratings))
 }
 
-fn line_of(record: &csv::StringRecord) -> usize {
-    record.position().map_or(1, |place| usize::try_from(place.line()).unwrap_or(1))
+fn place_of(source: &Source, record: &csv::StringRecord) -> Location {
+    source.at_row(record.position().map_or(0, |place| usize::try_from(place.byte()).unwrap_or(0)))
 }
 
 fn columns(
@@ -151,15 +151,14 @@ fn collect(
     let mut lines: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut cleaned: BTreeSet<String> = BTreeSet::new();
     for record in records {
-        let line = line_of(record);
+        let place = place_of(source, record);
         let cell = |index: usize| record.get(index).unwrap_or("");
         let mut id_of = |index: usize, what: &str, problems: &mut Diagnostics| {
             let given = cell(index);
             let id = clean(given);
             if id.is_empty() {
                 problems.push(
-                    Diagnostic::error(Code::BlankCell, format!("the row names no {what}"))
-                        .at(source.at(line, 1)),
+                    Diagnostic::error(Code::BlankCell, format!("the row names no {what}")).at(place.clone()),
                 );
                 return None;
             }
@@ -169,7 +168,7 @@ fn collect(
                         Code::CleanedId,
                         format!("{what} `{given}` is read as `{id}`, here and in every other row"),
                     )
-                    .at(source.at(line, 1)),
+                    .at(place.clone()),
                 );
             }
             Some(id.to_owned())
@@ -183,19 +182,19 @@ fn collect(
         match raters.get(&rater) {
             Some(earlier) if *earlier != group => problems.push(
                 Diagnostic::error(Code::NotTogether, format!("rater `{rater}` is in two groups"))
-                    .at(source.at(line, 1))
+                    .at(place.clone())
                     .help("give a rater the same group in every row"),
             ),
             Some(_) => {}
             None => _ = raters.insert(rater.clone(), group),
         }
-        if let Some(earlier) = lines.insert((rater.clone(), conversation.clone()), line) {
+        if let Some(earlier) = lines.insert((rater.clone(), conversation.clone()), place.line) {
             problems.push(
                 Diagnostic::error(
                     Code::DuplicateId,
                     format!("`{rater}` rated conversation `{conversation}` twice"),
                 )
-                .at(source.at(line, 1))
+                .at(place.clone())
                 .help(format!("the first row is line {earlier}; keep one of the two")),
             );
         }
@@ -208,13 +207,13 @@ fn collect(
                         Code::BlankCell,
                         format!("`{rater}` gave no rating of `{dimension}`"),
                     )
-                    .at(source.at(line, 1))
+                    .at(place.clone())
                     .help("it counts as missing, not as a rating"),
                 );
             } else if rating.is_none() {
                 problems.push(
                     Diagnostic::error(Code::UnknownWord, format!("`{text}` is not a rating"))
-                        .at(source.at(line, 1))
+                        .at(place.clone())
                         .help(did_you_mean(text, Rating::ALL.map(Rating::as_str))),
                 );
             }

@@ -6,7 +6,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::rating::{
     Assessment, DimensionOutcome, Finding, JudgeId, Rating, RatingOutcome, RolePlay, Severity, Unjudged,
 };
-use crate::source::Source;
+use crate::source::{Location, Source};
 use crate::target::RiskLevel;
 use crate::transcript::{ConversationId, FileName};
 
@@ -59,7 +59,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
         match record {
             Ok(record) if record.len() != header.len() => problems.push(
                 Diagnostic::error(Code::RaggedRow, format!("{} fields, want {}", record.len(), header.len()))
-                    .at(source.at(line_of(&record), 1))
+                    .at(place_of(source, &record))
                     .help("quote cells that hold commas, and give every row as many fields as the header"),
             ),
             Ok(record) => records.push(record),
@@ -87,7 +87,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
     let mut rows = Vec::with_capacity(records.len());
     let mut seen = BTreeMap::new();
     for record in &records {
-        let line = line_of(record);
+        let place = place_of(source, record);
         let cell = |name: &str| column(name).and_then(|index| record.get(index)).unwrap_or("");
         let instance = match cell("judge_instance") {
             "" => 1,
@@ -97,7 +97,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
                         Code::WrongType,
                         format!("judge_instance `{text}` is not a whole number"),
                     )
-                    .at(source.at(line, 1)),
+                    .at(place.clone()),
                 );
                 1
             }),
@@ -107,7 +107,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
             word => RiskLevel::from_word(word).or_else(|| {
                 problems.push(
                     Diagnostic::warning(Code::UnknownRiskLevel, format!("risk level `{word}` is not known"))
-                        .at(source.at(line, 1))
+                        .at(place.clone())
                         .help("the row counts in the totals and in no risk level"),
                 );
                 None
@@ -122,7 +122,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
                 None => {
                     problems.push(
                         Diagnostic::error(Code::UnknownWord, format!("`{text}` is not a rating"))
-                            .at(source.at(line, 1))
+                            .at(place.clone())
                             .help(crate::diagnostic::did_you_mean(text, Rating::ALL.map(Rating::as_str))),
                     );
                     RatingOutcome::Unjudged(Unjudged::Blank)
@@ -154,13 +154,15 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
         let run_id = cell("run_id");
         let conversation = ConversationId(name.stem.clone());
         let judge = JudgeId { model: cell("judge_model").to_owned(), instance };
-        if let Some(earlier) = seen.insert((conversation.clone(), run_id.to_owned(), judge.clone()), line) {
+        if let Some(earlier) =
+            seen.insert((conversation.clone(), run_id.to_owned(), judge.clone()), place.line)
+        {
             problems.push(
                 Diagnostic::error(
                     Code::DuplicateId,
                     format!("`{}` of judge `{}` {} stands twice", name.stem, judge.model, judge.instance),
                 )
-                .at(source.at(line, 1))
+                .at(place.clone())
                 .help(format!("it stands on line {earlier} already; a conversation must count once")),
             );
         }
@@ -181,8 +183,9 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
     problems.finish(Some(Results { dimensions, rows }))
 }
 
-fn line_of(record: &csv::StringRecord) -> usize {
-    record.position().map_or(1, |p| usize::try_from(p.line()).unwrap_or(1))
+/// Where a row stands.
+fn place_of(source: &Source, record: &csv::StringRecord) -> Location {
+    source.at_row(record.position().map_or(0, |place| usize::try_from(place.byte()).unwrap_or(0)))
 }
 
 /// A column is a dimension when it has the companion columns of v1.1 and later, or when it holds nothing but
@@ -297,6 +300,8 @@ mod tests {
             read("filename,A,A_yes_question_id\nx_P_m_run1.txt,Best practise,\ny_Q_m_run1.txt,,,9\n")
                 .unwrap_err()
                 .to_string();
+        let windows = read("filename,A\r\nx_P_m_run1.txt,Best Practice\r\ny_Q_m_run1.txt,Best practise\r\n");
+        assert!(windows.unwrap_err().to_string().contains("results.csv:3:1"));
         assert!(problems.contains("results.csv:2:1") && problems.contains("did you mean `Best Practice`"));
         assert!(problems.contains("4 fields, want 3"));
         assert!(read("filename,A\n").unwrap_err().to_string().contains("no row"));

@@ -147,5 +147,7 @@ fn the_published_ratings_give_the_published_agreement() {
     let output = calibrate(&["--ratings", &file]).output().unwrap();
     let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(out.contains("The pooled 0.765 is flattered by the third rater"), "{out}");
+    // The file has Windows line ends.
+    assert!(err.contains("clinician_ratings_2025-12.csv:15:1"), "{err}");
     assert!(err.contains("`#402e12` is read as `402e12`") && err.contains("`#0413e7`"), "{err}");
 }
