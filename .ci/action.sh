@@ -131,7 +131,7 @@ for name in pass fail inconclusive crash; do
   notes=$work/act/$name.notes
   # Opened, run, closed; the gate has the provider's key and no token, publishing has the token.
   [ "$(grep -c '^call: publish' "$notes")" -eq 2 ]
-  grep -q "^call: run --out run $name --config conf/$name.yaml$" "$notes"
+  grep -q "^call: run --run run $name --config conf/$name.yaml$" "$notes"
   grep -A 1 '^call: run' "$notes" | grep -qx 'token= provider=present'
   grep -A 1 '^call: publish' "$notes" | grep -qx 'token=present provider=present'
   if grep '^long=' "$notes" | grep -vqx 'long=0'; then

@@ -21,7 +21,7 @@ for name in $(compgen -v INPUT_); do
 done
 
 [ -x "${VERA_GATE:-}" ] || fail "the program is not installed: ${VERA_GATE:-no path}"
-out=${INPUT_OUT:-vera-gate-run}
+folder=${INPUT_RUN_FOLDER:-vera-gate-run}
 
 case "${INPUT_PUBLISH:-all}" in
   all | summary | none) ;;
@@ -53,10 +53,10 @@ case "${1:-}" in
   start)
     fetch_base
     # What cannot be opened now is reported at the end; the gate runs all the same.
-    publish --start --out "$out" || printf '::warning title=vera-gate::%s\n' 'the check could not be opened'
+    publish --start "$folder" || printf '::warning title=vera-gate::%s\n' 'the check could not be opened'
     ;;
   gate)
-    args=(run --out "$out")
+    args=(run --run "$folder")
     [ -z "${INPUT_CONFIG:-}" ] || args+=(--config "$INPUT_CONFIG")
     [ -z "${INPUT_THRESHOLDS:-}" ] || args+=(--thresholds "$INPUT_THRESHOLDS")
     [ -z "${INPUT_BASELINE:-}" ] || args+=(--baseline "$INPUT_BASELINE")
@@ -71,7 +71,7 @@ case "${1:-}" in
     # No code means that the step before was killed.
     code=${GATE_CODE:-70}
     result=0
-    publish --out "$out" --exit-code "$code" || result=$?
+    publish "$folder" --exit-code "$code" || result=$?
     # Publishing never makes a result better, even if the program is broken.
     if [ "$code" -ne 0 ] && [ "$result" -eq 0 ]; then result=$code; fi
     exit "$result"

@@ -28,7 +28,7 @@ option() {
 case "${1:-}" in
   --version) echo 'vera-gate 0.0.0' ;;
   run)
-    out=$(option --out "$@")
+    out=$(option --run "$@")
     mkdir -p "$out"
     case "$(basename "$(option --config "$@")" .yaml)" in
       pass) verdict=pass code=0 ;;
@@ -41,8 +41,8 @@ case "${1:-}" in
     exit "$code"
     ;;
   publish)
-    out=$(option --out "$@")
-    [ "${2:-}" = --start ] && exit 0
+    [ "$2" = --start ] && exit 0
+    out=$2
     code=$(option --exit-code "$@")
     verdict=did-not-finish
     [ ! -f "$out/verdict" ] || verdict=$(cat "$out/verdict")

@@ -17,6 +17,7 @@ pub mod policy;
 pub mod preview;
 pub mod provenance;
 pub mod publisher;
+pub mod session;
 pub mod size;
 pub mod starter;
 pub mod sticky;
