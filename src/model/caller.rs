@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::{AcquireError, Semaphore};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::adapt::{self, Step};
@@ -214,7 +215,17 @@ impl Caller {
         }
         let ticket =
             self.meter.admit(self.role).map_err(|message| self.error(Failure::Budget, &message, attempts))?;
-        let sent = self.transport.send(call, &self.secrets, plan.complete).await;
+        let sending = self.transport.send(call, &self.secrets, plan.complete);
+        let sent = match self.meter.time_left() {
+            None => sending.await,
+            Some(left) => match timeout(left, sending).await {
+                Ok(sent) => sent,
+                Err(_) => {
+                    let message = "the run's time was used up while a reply was awaited";
+                    return Err(self.error(Failure::Budget, message, attempts + 1));
+                }
+            },
+        };
         drop(ticket);
         Ok(match sent {
             Ok(raw) => ((plan.parse)(&raw, self.clock.wall()), Some(raw)),

@@ -321,7 +321,14 @@ impl ChatModel for CommandModel {
                     .map_err(|message| self.error(Failure::Budget, message))?;
                 self.exchange(request).await
             };
+            let time_is_up = async {
+                match self.context.meter.time_left() {
+                    Some(left) => tokio::time::sleep(left).await,
+                    None => std::future::pending().await,
+                }
+            };
             let answer = tokio::select! {
+                () = time_is_up => Err(self.error(Failure::Budget, "the run's time is used up")),
                 () = self.context.cancel.cancelled() => Err(self.error(Failure::Cancelled, "the run was asked to stop")),
                 answer = work => answer,
             }?;

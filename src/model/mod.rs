@@ -42,10 +42,10 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-pub use connect::{connect, identify, price_of};
+pub use connect::{connect, identify, is_pinned, price_of};
 pub use context::{EnvLookup, EventSink, ModelContext, ModelEvent};
 pub use money::Money;
-pub use profiles::{names_fixed_version, provider_names};
+pub use profiles::{is_moving_alias, names_fixed_version, provider_names};
 pub use transport::http_client;
 
 /// Who a model plays in the sweep.

@@ -237,6 +237,13 @@ pub fn names_fixed_version(model: &str) -> bool {
     dated || hashed || numbered
 }
 
+/// Whether a model id is a name that its provider moves on to newer models.
+pub fn is_moving_alias(model: &str) -> bool {
+    let model = model.to_lowercase();
+    let last = model.rsplit(['-', ':', '/', '.']).next().unwrap_or(&model);
+    matches!(last, "latest" | "auto" | "default" | "stable" | "preview" | "experimental" | "exp")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,6 +302,8 @@ mod tests {
         for moving in ["gpt-6-luna", "mistral-small-latest", "claude-haiku-5-5", "llama3", ""] {
             assert!(!names_fixed_version(moving), "{moving}");
         }
+        assert!(is_moving_alias("mistral-small-latest") && is_moving_alias("gemini-3.1-pro-preview"));
+        assert!(!is_moving_alias("claude-haiku-5-5") && !is_moving_alias("gpt-4o-2024-08-06"));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::model::cassette::{CassetteMode, Recorder, digest};
 use crate::model::endpoint::{Endpoint, Key};
 use crate::model::metered::Metered;
 use crate::model::prices::{Price, PriceTable};
-use crate::model::profiles::{KeyRule, Profile, Quirk, Wire, resolve};
+use crate::model::profiles::{KeyRule, Profile, Quirk, Wire, names_fixed_version, resolve};
 use crate::model::provider::ProviderModel;
 use crate::model::scripted::{self, Scripted};
 use crate::model::text::Secrets;
@@ -63,13 +63,13 @@ pub fn connect(
     };
     let made = connecting.model();
     let secrets = connecting.secrets;
-    let ((identity, inner), _warnings) = connecting.problems.finish(made)?;
+    let (made, _warnings) = connecting.problems.finish(made)?;
     Ok(match &context.cassette {
-        None => inner,
+        None => made.model,
         Some(cassette) => Arc::new(Recorder::new(
-            identity,
-            role,
-            (!replays).then_some(inner),
+            (role, made.identity),
+            (!replays).then_some(made.model),
+            made.keeps_state,
             Arc::clone(cassette),
             secrets,
             Arc::clone(&context.meter),
@@ -88,6 +88,15 @@ pub fn identify(role: Role, settings: &ModelSettings) -> Result<ModelIdentity, D
     let (profile, model) =
         resolve(settings.provider.as_deref(), &settings.model).map_err(|problem| for_role(role, problem))?;
     Ok(identity(role, &profile.name, &model, settings))
+}
+
+/// Whether a role's model is one fixed version: by the user's word, or because its id says so.
+pub fn is_pinned(settings: &ModelSettings) -> bool {
+    settings.pinned.unwrap_or_else(|| {
+        scripted_character(settings).is_some()
+            || resolve(settings.provider.as_deref(), &settings.model)
+                .is_ok_and(|(_, model)| names_fixed_version(&model))
+    })
 }
 
 /// The price of a role's model, for forecasts; `None` when it is not known. The script costs nothing and has none.
@@ -144,7 +153,18 @@ fn identity(role: Role, provider: &str, model: &str, settings: &ModelSettings) -
     ModelIdentity { provider: provider.to_owned(), model, settings: digest(shaping.to_string()) }
 }
 
-type Made = (ModelIdentity, Arc<dyn ChatModel>);
+struct Made {
+    identity: ModelIdentity,
+    model: Arc<dyn ChatModel>,
+    /// The other side keeps conversations.
+    keeps_state: bool,
+}
+
+impl Made {
+    fn new(identity: ModelIdentity, model: impl ChatModel + 'static, keeps_state: bool) -> Self {
+        Self { identity, model: Arc::new(model), keeps_state }
+    }
+}
 
 impl Connecting<'_> {
     fn error(&mut self, code: Code, message: impl std::fmt::Display, help: &str) {
@@ -188,7 +208,7 @@ impl Connecting<'_> {
         match Scripted::new(self.role, character, seed, identity.settings.clone()) {
             Ok(model) => {
                 let model = Metered::new(self.role, Arc::new(model), self.context);
-                Some((identity, Arc::new(model)))
+                Some(Made::new(identity, model, false))
             }
             Err(message) => {
                 self.error(Code::UnknownModel, message, "");
@@ -356,7 +376,7 @@ impl Connecting<'_> {
             events: self.context.events.clone(),
             seen: Mutex::new(BTreeSet::new()),
         };
-        Some((identity, Arc::new(made)))
+        Some(Made::new(identity, made, false))
     }
 
     fn caller(&self, place: Place, transport: Transport, address: &str, key: &str) -> Caller {
@@ -433,6 +453,7 @@ impl Connecting<'_> {
                 return None;
             }
         };
+        let keeps_state = templates.is_stateful();
         let place = Place { base: settings.turn.url.clone(), model: identity.model.clone(), key_env: None };
         let caller = self.caller(place, transport?, &settings.turn.url, "");
         let made = http_endpoint::HttpModel::new(
@@ -443,7 +464,7 @@ impl Connecting<'_> {
             caller,
             Arc::clone(&self.context.prices),
         );
-        Some((identity, Arc::new(made)))
+        Some(Made::new(identity, made, keeps_state))
     }
 
     fn command(
@@ -470,7 +491,7 @@ impl Connecting<'_> {
             self.secrets.clone(),
             self.context,
         );
-        Some((identity, Arc::new(made)))
+        Some(Made::new(identity, made, true))
     }
 }
 

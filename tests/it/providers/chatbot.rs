@@ -1,11 +1,13 @@
 //! A team's own chatbot behind HTTP.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::json;
 use vera_gate::config::model::{
     HttpCall, HttpSettings, ModelSettings, StreamEnd, StreamKind, StreamSettings,
 };
+use vera_gate::model::cassette::{Cassette, CassetteMode};
 use vera_gate::model::meter::Budget;
 use vera_gate::model::{
     CallId, ChatRequest, EnvLookup, Failure, Message, ModelContext, ModelEvent, Outcome, Role,
@@ -196,6 +198,25 @@ async fn another_draw_is_no_second_message() {
         forgets.reply(&again(draw)).await.unwrap();
     }
     assert_eq!(server.of("chat").len(), 2);
+}
+
+/// A run that goes on from a recording must not talk on in the middle of a conversation that the chatbot never had.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stateful_chatbot_is_not_joined_in_the_middle() {
+    let server = Server::start(|_, seen| {
+        vec![Act::Write(if seen.case() == "start" { reply(200, r#"{"id": 7}"#) } else { said("ok") })]
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cassette.jsonl");
+    for (mode, turns) in [(CassetteMode::Record, 1), (CassetteMode::Continue, 2), (CassetteMode::Replay, 2)] {
+        let (mut context, _) = context();
+        context.cassette = Some(Arc::new(Cassette::open(&path, mode).unwrap()));
+        let model = connected(Role::Candidate, &settings(stateful(&server)), &context);
+        model.open("p1/r1").await.unwrap();
+        assert_eq!(model.reply(&turn(1)).await.unwrap().text, "ok");
+        assert_eq!(server.of("turn").len(), turns, "{mode:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

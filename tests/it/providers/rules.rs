@@ -268,6 +268,16 @@ async fn no_wait_reaches_beyond_the_runs_time() {
     assert_eq!(context.clock.waits(), []);
 }
 
+/// The run's time ends calls in flight as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_runs_time_ends_calls_in_flight() {
+    let server = Server::start(|_, _| vec![Act::Hang]).await;
+    let (context, _) = context(Budget { time: Some(Duration::from_millis(300)), ..Budget::default() });
+    let model = connected(Role::Judge, &settings("openai", "mock-1", server.url("v1")), &context);
+    let error = model.reply(&request(1)).await.unwrap_err();
+    assert_eq!((error.failure, error.attempts, server.seen().len()), (Failure::Budget, 1, 1));
+}
+
 /// A money budget without a price is refused before the first call: it could not be kept.
 #[tokio::test]
 async fn a_money_budget_needs_a_price() {
