@@ -17,6 +17,7 @@ mod hfo_scripted;
 mod personas;
 mod providers;
 mod publish;
+mod readers;
 mod rubric_flow;
 mod rubric_text;
 mod scripted;
