@@ -134,7 +134,7 @@ async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
         };
         let connected = connect(role, &settings, &context).map_err(said)?;
         let limited = Arc::new(Limited::new(connected, Arc::clone(&calls)));
-        Ok(Arc::new(Journaled::new(limited, Arc::clone(&journal))))
+        Ok(Arc::new(Journaled::new(limited, Arc::clone(&journal), Arc::clone(&context.meter))))
     };
     let mut sweep = Config::builtin().sweep;
     sweep.runs = scenario.runs;
