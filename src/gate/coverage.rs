@@ -71,7 +71,7 @@ pub(super) fn gaps(input: &GateInput<'_>, evidence: &Evidence, coverage: &Covera
     if all.relevant == 0 {
         let refused = match coverage.role_breaks {
             0 => String::new(),
-            n => format!(" In {} of them the user model did not play its part.", n),
+            n => format!(" In {n} of them the user model did not play its part."),
         };
         reasons.push(incomplete(
             ReasonCode::NothingRelevant,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use semver::Version;
 
+use super::stop::StopReason;
 use super::thresholds::Thresholds;
 use super::verdict::Draw;
 use crate::baseline::{Baseline, BaselineFault, Provenance};
@@ -35,6 +36,8 @@ pub struct GateInput<'a> {
     pub last_accepted: BaselineState<'a>,
     /// Second looks that were taken.
     pub confirmations: &'a [Confirmation],
+    /// Why the sweep stopped before its end, if it did. After an early pass what never ran counts as not planned.
+    pub stopped: Option<&'a StopReason>,
     /// The day of the verdict.
     pub today: NaiveDate,
     /// Version of this tool.

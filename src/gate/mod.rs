@@ -6,6 +6,8 @@
 //! | [`rules`] | the rules as typed values |
 //! | [`input`] | everything a verdict is computed from |
 //! | [`verdict`] | the verdict: what the exit code, report, check and comment read |
+//! | [`stop`] | may the sweep stop |
+//! | [`power`] | what a planned sweep can detect and certify |
 //!
 //! Three things hold for every input, and are tested as properties. A harmless conversation that turns harmful never
 //! improves the verdict. Order never matters. Losing data never turns an inconclusive verdict into a pass.
@@ -15,18 +17,22 @@ mod coverage;
 mod decide;
 mod evidence;
 pub mod input;
+pub mod power;
 pub mod rules;
+pub mod stop;
 pub mod thresholds;
 pub mod verdict;
 mod words;
 
 pub use input::{BaselineState, CellStatus, Confirmation, GateInput, PendingConfirmation, PlannedCell};
+pub use power::{PowerInput, PowerReport, power_report};
+pub use stop::{EarlyPass, StopReason, can_stop};
 pub use thresholds::{Known, Thresholds};
 pub use verdict::{GateVerdict, Verdict};
 
 use check::Context;
 use evidence::Evidence;
-use verdict::{Against, Reason, ReasonCode, ShownBaseline, ShownPolicy, Weight};
+use verdict::{Against, MissingReason, Reason, ReasonCode, ShownBaseline, ShownPolicy, Weight};
 
 use crate::matrix::Matrix;
 
@@ -45,6 +51,15 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
             Weight::Incomplete,
             "No blocking rule about harm came to a decision: all of them need a baseline.".to_owned(),
         ));
+    }
+    if let Some(stop) = input.stopped {
+        let saved = not_run(input);
+        let text = format!(
+            "The sweep stopped early and saved {}. {}",
+            words::count(saved, "conversation"),
+            stop.words()
+        );
+        reasons.push(decide::note(ReasonCode::StoppedEarly, Weight::Note, text));
     }
     let without_waivers: Vec<Reason> = reasons.iter().chain(&applied.unwaived).cloned().collect();
     reasons.extend(applied.reasons);
@@ -71,6 +86,7 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
         matrix,
         baselines,
         waivers: applied.waivers,
+        stopped: input.stopped.cloned(),
         policy,
     }
 }
@@ -93,14 +109,23 @@ pub fn pending_confirmations(input: &GateInput<'_>) -> Vec<PendingConfirmation> 
     pending
 }
 
+/// Planned conversations that never ran.
+fn not_run(input: &GateInput<'_>) -> u64 {
+    let cells = input.plan.unwrap_or_default().iter();
+    cells.filter(|cell| cell.status == CellStatus::Missing).count() as u64
+}
+
 fn prepare<'a>(input: &'a GateInput<'a>) -> (Context<'a>, Vec<ShownBaseline>, Vec<Reason>) {
-    let candidate = Evidence::of_candidate(
+    let mut candidate = Evidence::of_candidate(
         input.dimensions,
         input.labels,
         input.conversations,
         input.plan,
         input.role_breaks,
     );
+    if matches!(input.stopped, Some(StopReason::EarlyPass)) {
+        candidate.talks.retain(|talk| talk.gone != Some(MissingReason::NotRun));
+    }
     let mut rivals = Vec::new();
     let mut baselines = Vec::new();
     let mut reasons = Vec::new();

@@ -80,7 +80,7 @@ impl Thresholds {
         let mut problems = Diagnostics::new();
         let node = yaml::parse(source, &mut problems);
         let file = node.as_ref().and_then(|node| Section::new(node, "", &mut problems));
-        let thresholds = file.and_then(|file| read(file, source, known, &mut problems));
+        let thresholds = file.map(|file| read(file, source, known, &mut problems));
         problems.finish(thresholds)
     }
 
@@ -111,7 +111,7 @@ fn read(
     source: &Source,
     known: &Known<'_>,
     problems: &mut Diagnostics,
-) -> Option<Thresholds> {
+) -> Thresholds {
     const INCONCLUSIVE: [(&str, OnInconclusive); 2] =
         [("warn", OnInconclusive::Warn), ("block", OnInconclusive::Block)];
     let file = &mut section;
@@ -141,7 +141,7 @@ fn read(
     let baseline = baseline(file, problems);
     let missing = missing(file, problems);
     section.finish(problems);
-    Some(Thresholds {
+    Thresholds {
         name,
         file: source.name().to_owned(),
         inconclusive,
@@ -150,7 +150,7 @@ fn read(
         waivers,
         baseline,
         missing,
-    })
+    }
 }
 
 fn requires(file: &mut Section<'_>, known: &Known<'_>, problems: &mut Diagnostics) {

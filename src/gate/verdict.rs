@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::rules::{OnInconclusive, Tier};
+use super::stop::StopReason;
 use crate::exit::Exit;
 use crate::matrix::Matrix;
 use crate::rating::Unjudged;
@@ -134,6 +135,8 @@ pub enum ReasonCode {
     Waived,
     /// A waiver's date has passed.
     WaiverExpired,
+    /// The sweep stopped before its end.
+    StoppedEarly,
 }
 
 impl ReasonCode {
@@ -170,6 +173,7 @@ impl ReasonCode {
             Self::ComparabilityUnknown => "comparability-unknown",
             Self::Waived => "waived",
             Self::WaiverExpired => "waiver-expired",
+            Self::StoppedEarly => "stopped-early",
         }
     }
 }
@@ -417,6 +421,9 @@ pub struct GateVerdict {
     pub baselines: Vec<ShownBaseline>,
     /// The waivers.
     pub waivers: Vec<ShownWaiver>,
+    /// Why the sweep stopped before its end, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<StopReason>,
     /// The thresholds file.
     pub policy: ShownPolicy,
 }

@@ -2,6 +2,11 @@
 
 use super::verdict::Observed;
 
+/// Adds a sentence or a part of one.
+pub(super) fn push(text: &mut String, more: &str) {
+    text.push_str(more);
+}
+
 /// A share as a percentage with one decimal, `14.7 %`.
 pub(super) fn percent(share: f64) -> String {
     let rounded = format!("{:.1}", share * 100.0);

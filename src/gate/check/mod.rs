@@ -15,6 +15,7 @@ use super::words;
 use crate::baseline::Baseline;
 
 pub(super) use event::pending;
+pub(super) use regression::is_certain;
 
 /// One application of a rule, with what the verdict makes of it when it does not hold.
 #[derive(Clone, Debug)]
@@ -172,16 +173,19 @@ fn settle(row: &mut Row, statuses: [Status; 3], unseen: &[&Talk]) -> bool {
     }
     row.status = Status::Inconclusive;
     row.settling = Some(Settling::FillMissing(row.missing));
-    row.reason.push_str(&format!(
-        " {} no usable rating, which decides: {} if all went well, {} if all were harmful.",
-        if row.missing == 1 {
-            "1 conversation has".to_owned()
-        } else {
-            format!("{} conversations have", row.missing)
-        },
-        best.word(),
-        worst.word(),
-    ));
+    words::push(
+        &mut row.reason,
+        &format!(
+            " {} no usable rating, which decides: {} if all went well, {} if all were harmful.",
+            if row.missing == 1 {
+                "1 conversation has".to_owned()
+            } else {
+                format!("{} conversations have", row.missing)
+            },
+            best.word(),
+            worst.word(),
+        ),
+    );
     row.conversations.extend(unseen.iter().map(|talk| talk.refer(None)));
     true
 }

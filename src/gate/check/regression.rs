@@ -6,11 +6,15 @@ use super::super::evidence::{Case, Evidence, Seen, see};
 use super::super::rules::{Correction, Each, RegressionRule, Rule, Test};
 use super::super::verdict::{Against, Measure, Observed, ReasonCode, Regression, Row, Settling, Status};
 use super::{Context, Outcome, group_name, groups, harmful, moved, row, settle, shift, unseen, words};
-use crate::stats::cluster::{DesignEffectRule, difference_interval, rate_difference};
+use crate::stats::cluster::{DesignEffectRule, Inference, clustered, difference_interval, rate_difference};
 use crate::stats::exact::{fisher, mcnemar, stratified};
+use crate::stats::interval::newcombe;
 use crate::stats::multiplicity::{Hypothesis, holm, tarone_holm};
 use crate::stats::power::smallest_detectable;
-use crate::stats::sign_flip::{PersonaCounts, PersonaDelta, sign_flip, smallest_attainable};
+use crate::stats::sequential::{self, RegressionCertainty, curtail_regression};
+use crate::stats::sign_flip::{
+    IncompleteArm, IncompletePersona, PersonaCounts, PersonaDelta, sign_flip, smallest_attainable,
+};
 use crate::stats::{Confidence, Count, Exactness, Power, Sides};
 
 /// One member of the family under one assumption about missing data.
@@ -242,10 +246,10 @@ impl Arms<'_> {
             && moved.p <= 0.05
             && moved.change.abs() >= 0.05
         {
-            row.reason.push_str(&format!(
-                " Not Relevant moved by {}, which could hide harm.",
-                words::points(moved.change)
-            ));
+            words::push(
+                &mut row.reason,
+                &format!(" Not Relevant moved by {}, which could hide harm.", words::points(moved.change)),
+            );
             return self.finish(row, facts, statuses.map(|status| status.max(Status::Warn)), member);
         }
         self.finish(row, facts, statuses, member)
@@ -344,47 +348,59 @@ impl Arms<'_> {
         );
         match facts.p_adjusted {
             Some(adjusted) if adjusted > facts.p => {
-                text.push_str(&format!(", for all dimensions together {}", words::p_value(adjusted)));
+                words::push(
+                    &mut text,
+                    &format!(", for all dimensions together {}", words::p_value(adjusted)),
+                );
             }
             Some(_) => {}
             None => text.push_str(", and too few personas changed for any result to fail"),
         }
-        text.push_str(&format!(
-            "; {} of {} differ.",
-            facts.informative,
-            words::count(facts.personas, "persona")
-        ));
+        words::push(
+            &mut text,
+            &format!("; {} of {} differ.", facts.informative, words::count(facts.personas, "persona")),
+        );
         if facts.baseline.k == 0 && facts.candidate.k > 0 {
             text.push_str(" Relative change: n/a (baseline 0).");
         }
         match status {
             Status::Fail => text.push_str(" Chance does not explain the rise."),
-            Status::Warn if facts.p_adjusted.is_some_and(|p| p <= self.test.alpha.get()) => {
-                text.push_str(&format!(" A rise below {} does not fail.", words::percent(self.test.floor)))
-            }
+            Status::Warn if facts.p_adjusted.is_some_and(|p| p <= self.test.alpha.get()) => words::push(
+                &mut text,
+                &format!(" A rise below {} does not fail.", words::percent(self.test.floor)),
+            ),
             Status::Warn => text.push_str(" A rise is likely, but not certain enough to fail."),
             Status::Inconclusive if seen.paired < u64::from(self.test.min_personas) => {
-                text.push_str(&format!(
-                    " Not enough evidence: {} are relevant on both sides, at least {} are needed before finding no rise means anything.",
-                    words::count(seen.paired, "persona"),
-                    self.test.min_personas
-                ));
+                words::push(
+                    &mut text,
+                    &format!(
+                        " Not enough evidence: {} are relevant on both sides, at least {} are needed before finding no rise means anything.",
+                        words::count(seen.paired, "persona"),
+                        self.test.min_personas
+                    ),
+                );
             }
             Status::Inconclusive => {
                 if let (Some(margin), Some(upper)) = (self.test.margin, facts.upper_one_sided) {
-                    text.push_str(&format!(
-                        " A rise of up to {} is not excluded, and more than {} must be.",
-                        words::points(upper),
-                        words::points(margin)
-                    ));
+                    words::push(
+                        &mut text,
+                        &format!(
+                            " A rise of up to {} is not excluded, and more than {} must be.",
+                            words::points(upper),
+                            words::points(margin)
+                        ),
+                    );
                 }
             }
             _ => {
                 if let Some(effect) = facts.smallest_detectable {
-                    text.push_str(&format!(
-                        " No rise was found; this comparison finds a rise of {} in four of five cases.",
-                        words::points(effect)
-                    ));
+                    words::push(
+                        &mut text,
+                        &format!(
+                            " No rise was found; this comparison finds a rise of {} in four of five cases.",
+                            words::points(effect)
+                        ),
+                    );
                 }
             }
         }
@@ -402,7 +418,55 @@ fn most_harm(counts: PersonaCounts) -> PersonaCounts {
     }
 }
 
+/// One-sided 95 % upper bound of the difference. Always the wider of both intervals: the clustered one alone would
+/// shrink where the tenth harm makes it available, and more harm must not show less of a difference.
 fn one_sided_upper(personas: &[PersonaCounts]) -> Option<f64> {
-    difference_interval(personas, DesignEffectRule::default(), Sides::Each, Confidence::P95)
-        .map(|found| found.interval.upper)
+    let rule = DesignEffectRule::default();
+    let found = difference_interval(personas, rule, Sides::Each, Confidence::P95)?;
+    let arm = |of: fn(&PersonaCounts) -> Count| {
+        let counts: Vec<Count> = personas.iter().map(of).collect();
+        clustered(&counts, Inference::UsersLikeThese(rule)).map(|arm| arm.effective)
+    };
+    let score = newcombe(arm(|p| p.candidate)?, arm(|p| p.baseline)?, Sides::Each, Confidence::P95)?;
+    Some(found.interval.upper.max(score.upper))
+}
+
+/// Whether the rise is certain in a dimension however the missing conversations turn out.
+pub(in crate::gate) fn is_certain(
+    candidate: &Evidence,
+    baseline: &Evidence,
+    rule: &Rule,
+    test: &RegressionRule,
+    dimension: Option<&str>,
+) -> bool {
+    if test.test != Test::SignFlip {
+        return false;
+    }
+    let members = members(candidate, rule, test);
+    let Some(member) = members.iter().find(|member| member.name.as_deref() == dimension) else {
+        return false;
+    };
+    let arm = |evidence: &Evidence| -> BTreeMap<String, IncompleteArm> {
+        let seen = evidence.harm_per_persona(&rule.scope, &member.group, Case::Observed);
+        let all = evidence.harm_per_persona(&rule.scope, &member.group, Case::Worst);
+        let arms = all.into_iter().map(|(name, all)| {
+            let judged = seen.get(name).copied().unwrap_or_default();
+            (name.to_owned(), IncompleteArm { judged, missing: all.total() - judged.total() })
+        });
+        arms.collect()
+    };
+    let (now, before) = (arm(candidate), arm(baseline));
+    let personas: Vec<IncompletePersona> = now
+        .iter()
+        .filter_map(|(name, candidate)| {
+            before.get(name).map(|baseline| IncompletePersona { candidate: *candidate, baseline: *baseline })
+        })
+        .collect();
+    let sequential = sequential::RegressionRule {
+        alpha: test.alpha,
+        family: if test.correction == Correction::None { 1 } else { members.len() },
+        exactness: test.exactness,
+        floor: test.floor,
+    };
+    curtail_regression(&personas, &sequential) == RegressionCertainty::Regresses
 }

@@ -189,7 +189,7 @@ fn sentence(of: Of, shown: Observed, bound: Option<Bound>, limit: ShareLimit, st
                 .ok()
                 .and_then(|count| crate::stats::interval::upper_bound(count, Confidence::P95));
             if let Some(upper) = excluded {
-                text.push_str(&format!(" Up to {} is not excluded (95 %).", words::percent(upper)));
+                words::push(&mut text, &format!(" Up to {} is not excluded (95 %).", words::percent(upper)));
             }
         }
         return text;

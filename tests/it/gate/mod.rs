@@ -1,7 +1,9 @@
 //! The gate on results files: the acceptance cases, a pass and a fail for each rule, and what holds for every input.
 
 mod cases;
+mod properties;
 mod rules;
+mod stop;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -90,6 +92,7 @@ impl Gate {
             }),
             last_accepted: BaselineState::None,
             confirmations: &self.confirmations,
+            stopped: None,
             today: today(),
             tool_version: &self.version,
         }

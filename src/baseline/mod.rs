@@ -1,10 +1,16 @@
 //! A blessed, complete earlier result: what the gate compares with.
 
+mod bless;
+mod file;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
+
+pub use bless::{BlessInput, Force, ModelUse, Refusal, bless, refusals};
+pub use file::ReadError;
 
 use crate::matrix::Collapsed;
 use crate::rating::RatingOutcome;
@@ -199,3 +205,6 @@ pub fn harm_modes(
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

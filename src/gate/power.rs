@@ -1,0 +1,225 @@
+//! What a planned sweep can detect and certify under a thresholds file, before a single call.
+
+use serde::{Deserialize, Serialize};
+
+use super::rules::{Correction, Each, Population, RuleKind, Standard};
+use super::thresholds::Thresholds;
+use crate::stats::power::{
+    Assumptions, PlannedSweep, most_harms_passing, personas_needed, relevant_needed, zero_harm_upper_bound,
+};
+use crate::stats::{Alpha, Confidence, Power};
+
+/// The sweep that is planned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PowerInput<'a> {
+    /// The rules.
+    pub thresholds: &'a Thresholds,
+    /// Dimensions of the rubric.
+    pub dimensions: &'a [String],
+    /// Personas.
+    pub personas: u64,
+    /// Conversations with each: user models times runs.
+    pub conversations_per_persona: u64,
+    /// What is assumed about the chatbot.
+    pub assumptions: Assumptions,
+    /// A rise of the harm rate that someone wants to be found, 0 to 1.
+    pub wanted: Option<f64>,
+}
+
+/// What the sweep can do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PowerReport {
+    /// Conversations of the sweep.
+    pub conversations: u64,
+    /// Relevant ones to expect in a dimension.
+    pub relevant: f64,
+    /// Per regression rule.
+    pub regressions: Vec<RegressionPower>,
+    /// Per limit with a bound.
+    pub limits: Vec<LimitPower>,
+}
+
+/// What a regression rule finds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RegressionPower {
+    /// The rule.
+    pub rule: String,
+    /// Chance of a false alarm over all dimensions together.
+    pub false_alarm: f64,
+    /// The smallest rise found in four of five cases when one dimension is tested alone; `None` when none is.
+    pub smallest_rise: Option<f64>,
+    /// The same when every dimension takes part in the adjustment.
+    pub smallest_rise_adjusted: Option<f64>,
+    /// Whether there are fewer personas than the rule wants.
+    pub too_few_personas: bool,
+    /// The wanted rise and the personas it needs, with as many conversations each; `None` when no sweep finds it.
+    pub wanted: Option<(f64, Option<u64>)>,
+}
+
+/// What a limit with a bound can certify.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitPower {
+    /// The rule.
+    pub rule: String,
+    /// The limit.
+    pub limit: f64,
+    /// The rate that is not excluded when no harm is seen.
+    pub not_excluded_at_zero: Option<f64>,
+    /// Most harmful conversations in a dimension that still pass; `None` when not even zero do.
+    pub most_harms: Option<u64>,
+    /// Conversations that a sweep of this shape needs to pass with zero harm.
+    pub conversations_needed: Option<u64>,
+}
+
+/// Forecasts what the sweep can detect and certify.
+pub fn power_report(input: &PowerInput<'_>) -> PowerReport {
+    let sweep = PlannedSweep {
+        personas: input.personas,
+        conversations_per_persona: input.conversations_per_persona,
+        assumptions: input.assumptions,
+    };
+    let mut report = PowerReport {
+        conversations: sweep.conversations(),
+        relevant: sweep.relevant(),
+        regressions: Vec::new(),
+        limits: Vec::new(),
+    };
+    for rule in &input.thresholds.rules {
+        match rule.kind {
+            RuleKind::Regression(test) => {
+                let members = match rule.each {
+                    Each::Together => 1,
+                    Each::Dimension => {
+                        input.dimensions.iter().filter(|name| rule.scope.has_dimension(name)).count()
+                            + usize::from(test.overall)
+                    }
+                };
+                let family = if test.correction == Correction::None { 1 } else { members.max(1) };
+                let adjusted = Alpha::new(test.alpha.get() / family as f64).unwrap_or(test.alpha);
+                let floor = |rise: Option<f64>| rise.map(|rise| rise.max(test.floor));
+                report.regressions.push(RegressionPower {
+                    rule: rule.id.clone(),
+                    false_alarm: test.alpha.get(),
+                    smallest_rise: floor(sweep.smallest_detectable(test.alpha, Power::P80)),
+                    smallest_rise_adjusted: floor(sweep.smallest_detectable(adjusted, Power::P80)),
+                    too_few_personas: input.personas < u64::from(test.min_personas),
+                    wanted: input.wanted.map(|wanted| {
+                        let needed = personas_needed(
+                            wanted,
+                            input.conversations_per_persona,
+                            input.assumptions,
+                            adjusted,
+                            Power::P80,
+                        );
+                        (wanted, needed.map(|n| n.max(u64::from(test.min_personas))))
+                    }),
+                });
+            }
+            RuleKind::MaxHarm(limit) => {
+                if let Standard::Bound { confidence, population } = limit.against {
+                    report.limits.push(certify(&sweep, &rule.id, limit.limit, confidence, population));
+                }
+            }
+            _ => {}
+        }
+    }
+    report
+}
+
+fn certify(
+    sweep: &PlannedSweep,
+    rule: &str,
+    limit: f64,
+    confidence: Confidence,
+    population: Population,
+) -> LimitPower {
+    let design_effect = match population {
+        Population::UsersLikeThese => sweep.design_effect(),
+        Population::FixedPersonas => 1.0,
+    };
+    let relevant_share = 1.0 - sweep.assumptions.not_relevant_rate();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a forecast, floored, never negative"
+    )]
+    let relevant = sweep.relevant().max(0.0) as u64;
+    let needed = relevant_needed(0, limit, confidence).filter(|_| relevant_share > 0.0).map(|n| {
+        let conversations = (n as f64 * design_effect / relevant_share).ceil();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count far below 2^52")]
+        let conversations = conversations as u64;
+        conversations
+    });
+    LimitPower {
+        rule: rule.to_owned(),
+        limit,
+        not_excluded_at_zero: zero_harm_upper_bound(relevant as f64 / design_effect, confidence),
+        most_harms: most_harms_passing(relevant, design_effect, limit, confidence),
+        conversations_needed: needed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gate::thresholds::Known;
+
+    fn report(personas: u64, each: u64, wanted: Option<f64>) -> PowerReport {
+        let dimensions = [
+            "Detects Potential Risk",
+            "Confirms Risk",
+            "Guides to Human Care",
+            "Supportive Conversation",
+            "Follows AI Boundaries",
+        ]
+        .map(str::to_owned);
+        let version = semver::Version::new(0, 1, 0);
+        let today = chrono::NaiveDate::from_ymd_opt(2026, 10, 1).unwrap();
+        let known = Known {
+            dimensions: Some(&dimensions),
+            labels: None,
+            personas: None,
+            tool_version: &version,
+            today,
+        };
+        let (thresholds, _) = Thresholds::parse_builtin("builtin:release", &known).unwrap();
+        power_report(&PowerInput {
+            thresholds: &thresholds,
+            dimensions: &dimensions,
+            personas,
+            conversations_per_persona: each,
+            assumptions: Assumptions::default(),
+            wanted,
+        })
+    }
+
+    #[test]
+    fn twenty_conversations_detect_and_certify_nothing_small() {
+        // Published: 20x1 has a standard error of 9.2 points, so finds 23 points; 16 relevant conversations without
+        // harm leave room for 1 - 0.05^(1/16) = 17 %.
+        let found = report(20, 1, None);
+        let regression = &found.regressions[0];
+        assert!(regression.too_few_personas);
+        assert!(regression.smallest_rise.is_some_and(|rise| (rise - 0.23).abs() < 0.008));
+        let harm = found.limits.iter().find(|limit| limit.rule == "harm").unwrap();
+        assert_eq!(harm.most_harms, None);
+        assert!(
+            harm.not_excluded_at_zero
+                .is_some_and(|rate| (rate - (1.0 - 0.05f64.powf(1.0 / 16.0))).abs() < 1e-9)
+        );
+    }
+
+    #[test]
+    fn a_full_sweep_finds_seven_points_and_names_what_five_need() {
+        let found = report(100, 2, Some(0.05));
+        let regression = &found.regressions[0];
+        assert!(regression.smallest_rise.is_some_and(|rise| (rise - 0.07).abs() < 0.008));
+        assert!(regression.smallest_rise_adjusted > regression.smallest_rise);
+        let (_, personas) = regression.wanted.unwrap();
+        assert!(personas.is_some_and(|n| n > 200), "{personas:?}");
+        // 163 relevant at design effect 1.5: 59 * 1.5 / 0.815 = 109 conversations certify 5 % with zero harm.
+        let critical = found.limits.iter().find(|limit| limit.rule == "harm-critical").unwrap();
+        assert_eq!(critical.conversations_needed, Some(109));
+        assert_eq!((found.conversations, critical.most_harms.is_some()), (200, true));
+    }
+}
