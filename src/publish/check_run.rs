@@ -58,7 +58,7 @@ pub async fn close<F: Forge>(
             summary: fitted.text,
             annotations: annotations::for_check(&publication.annotations),
         };
-        let conclusion = publication.word.conclusion();
+        let conclusion = publication.conclusion();
         let open = if look_first { is_open(forge, id, check).await } else { Ok(true) };
         let result = match open {
             Ok(false) => return Ok(fitted.reduced),

@@ -32,6 +32,7 @@ pub use github::GitHub;
 pub use publisher::{Options, Published, Publisher, State, Warning};
 
 use crate::escape::markdown::{self, Markdown};
+use crate::exit::Exit;
 use forge::Conclusion;
 
 /// What there is to say about a run, in one word.
@@ -103,14 +104,14 @@ impl Word {
         }
     }
 
-    /// What the check says. Only a pass is green; whatever measured nothing is red.
-    pub fn conclusion(self) -> Conclusion {
+    /// The exit code that goes with the word by itself.
+    pub fn exit(self) -> Exit {
         match self {
-            Self::Pass => Conclusion::Success,
-            Self::Warn => Conclusion::Neutral,
-            Self::Fail | Self::Inconclusive | Self::Invalid | Self::DidNotFinish | Self::Running => {
-                Conclusion::Failure
-            }
+            Self::Pass | Self::Warn => Exit::Success,
+            Self::Fail => Exit::GateFailed,
+            Self::Inconclusive => Exit::Inconclusive,
+            Self::Invalid => Exit::Usage,
+            Self::DidNotFinish | Self::Running => Exit::Internal,
         }
     }
 }
@@ -133,6 +134,8 @@ pub struct Section {
 pub struct Publication {
     /// The verdict, decided elsewhere.
     pub word: Word,
+    /// The exit code that was decided with it: a thresholds file can let an inconclusive result go on.
+    pub exit: Exit,
     /// Heading of the check, plain text.
     pub title: String,
     /// The verdict in one sentence, plain text.
@@ -154,6 +157,7 @@ impl Publication {
     pub fn short(word: Word, one_line: impl Into<String>) -> Self {
         Self {
             word,
+            exit: word.exit(),
             title: word.label().to_owned(),
             one_line: one_line.into(),
             heading: None,
@@ -182,6 +186,15 @@ impl Publication {
         Self::short(Word::Invalid, reason)
     }
 
+    /// What the check says. It is green or grey exactly when the exit code is 0, and green only for a pass.
+    pub fn conclusion(&self) -> Conclusion {
+        match (self.exit, self.word) {
+            (Exit::Success, Word::Pass) => Conclusion::Success,
+            (Exit::Success, Word::Warn | Word::Inconclusive) => Conclusion::Neutral,
+            _ => Conclusion::Failure,
+        }
+    }
+
     /// Heading and alert box.
     pub fn heading(&self) -> Markdown {
         self.heading.clone().unwrap_or_else(|| {
@@ -201,12 +214,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_pass_is_green() {
-        for word in [Word::Fail, Word::Inconclusive, Word::Invalid, Word::DidNotFinish, Word::Running] {
-            assert_eq!(word.conclusion(), Conclusion::Failure, "{word:?}");
+    fn check_and_exit_code_agree() {
+        let words = [
+            Word::Pass,
+            Word::Warn,
+            Word::Fail,
+            Word::Inconclusive,
+            Word::Invalid,
+            Word::DidNotFinish,
+            Word::Running,
+        ];
+        for word in words {
+            for exit in Exit::ALL {
+                let publication = Publication { exit, ..Publication::short(word, "x") };
+                let conclusion = publication.conclusion();
+                assert_eq!(conclusion == Conclusion::Success, exit == Exit::Success && word == Word::Pass);
+                assert!(exit == Exit::Success || conclusion == Conclusion::Failure, "{word:?} {exit:?}");
+            }
         }
-        assert_eq!(Word::Pass.conclusion(), Conclusion::Success);
-        assert_eq!(Word::Warn.conclusion(), Conclusion::Neutral);
+        let lenient = Publication { exit: Exit::Success, ..Publication::short(Word::Inconclusive, "x") };
+        assert_eq!(lenient.conclusion(), Conclusion::Neutral);
+        assert_eq!(Publication::short(Word::Inconclusive, "x").conclusion(), Conclusion::Failure);
     }
 
     #[test]

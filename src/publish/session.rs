@@ -58,14 +58,20 @@ pub fn load(folder: &Path, context: &ActionsContext) -> State {
 /// A result counts only when it says what the exit code says. A gate that died next to the result of an earlier run
 /// in the same folder has none.
 pub fn settle(exit: Exit, found: Option<Publication>) -> Publication {
-    let agrees = |word: Word| match exit {
-        Exit::Success | Exit::PublishFailed => matches!(word, Word::Pass | Word::Warn),
-        Exit::GateFailed => word == Word::Fail,
-        Exit::Usage => word == Word::Invalid,
-        Exit::Inconclusive | Exit::Provider => word == Word::Inconclusive,
-        Exit::Internal => false,
+    let agrees = |publication: &Publication| {
+        let verdict = !matches!(publication.word, Word::Running | Word::DidNotFinish);
+        verdict
+            && match exit {
+                Exit::Success | Exit::PublishFailed => publication.exit == Exit::Success,
+                // A provider that gave up leaves what was found until then.
+                Exit::Provider => {
+                    matches!(publication.exit, Exit::GateFailed | Exit::Inconclusive | Exit::Provider)
+                }
+                Exit::Internal => false,
+                other => publication.exit == other,
+            }
     };
-    match (found.filter(|publication| agrees(publication.word)), exit) {
+    match (found.filter(agrees), exit) {
         (Some(publication), _) => publication,
         (None, Exit::Usage) => Publication::invalid(
             "The configuration or another input was refused, and nothing was measured. The log of the step says why.",
@@ -76,8 +82,8 @@ pub fn settle(exit: Exit, found: Option<Publication>) -> Publication {
 
 /// The exit code of the whole: that of the gate, and never a success without a publication that says so.
 pub fn exit_of(gate: Exit, publication: &Publication) -> Exit {
-    match (gate, publication.word) {
-        (Exit::Success, Word::Pass | Word::Warn) => Exit::Success,
+    match (gate, publication.exit) {
+        (Exit::Success, Exit::Success) => Exit::Success,
         (Exit::Success, _) => Exit::Internal,
         (other, _) => other,
     }
@@ -165,7 +171,12 @@ mod tests {
             assert_eq!(word(exit, Word::Pass), Word::DidNotFinish, "{exit:?}");
         }
         assert_eq!(word(Exit::Usage, Word::Pass), Word::Invalid);
+        assert_eq!(word(Exit::Provider, Word::Fail), Word::Fail);
         assert_eq!(settle(Exit::Success, None).word, Word::DidNotFinish);
+        // A thresholds file can let an inconclusive result go on; then result and exit code say so together.
+        let lenient = Publication { exit: Exit::Success, ..Publication::short(Word::Inconclusive, "x") };
+        assert_eq!(settle(Exit::Success, Some(lenient.clone())).word, Word::Inconclusive);
+        assert_eq!(settle(Exit::Inconclusive, Some(lenient)).word, Word::DidNotFinish);
     }
 
     #[test]
