@@ -10,7 +10,7 @@ pub mod yaml;
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, did_you_mean};
 use crate::source::{Location, Source};
@@ -209,7 +209,7 @@ pub struct Gate {
 }
 
 /// How much of a conversation a report may show.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
     /// Failure mode, conversation and the judge's reason with quotes taken out.

@@ -26,6 +26,7 @@ pub mod trust;
 
 use std::collections::BTreeMap;
 
+pub use crate::report::size::Section;
 pub use context::ActionsContext;
 pub use forge::{Annotation, Forge, ForgeError};
 pub use github::GitHub;
@@ -87,7 +88,7 @@ impl Word {
             Self::Pass => "\u{2705}",
             Self::Warn => "\u{26A0}\u{FE0F}",
             Self::Fail => "\u{274C}",
-            Self::Inconclusive => "\u{2754}",
+            Self::Inconclusive => "\u{2753}",
             Self::Invalid | Self::DidNotFinish => "\u{1F6D1}",
             Self::Running => "\u{23F3}",
         }
@@ -116,19 +117,6 @@ impl Word {
     }
 }
 
-/// One part of the comment, the check and the summary.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
-    /// What it is, for the note that it was left out. Plain text.
-    pub name: String,
-    /// The whole of it.
-    pub markdown: Markdown,
-    /// A shorter form, used before the section is left out.
-    pub shorter: Option<Markdown>,
-    /// What goes last: 0 stays longest, 255 is left out first. Sections of equal priority go from the end.
-    pub priority: u8,
-}
-
 /// What is to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Publication {
@@ -142,6 +130,8 @@ pub struct Publication {
     pub one_line: String,
     /// Heading and alert box of the comment; made of the fields above when absent.
     pub heading: Option<Markdown>,
+    /// Heading in a few hundred characters, for when nothing else fits; made of the fields above when absent.
+    pub short_heading: Option<Markdown>,
     /// The rest of the comment, in its order.
     pub sections: Vec<Section>,
     /// Remarks on lines of the thresholds file, or of others.
@@ -161,6 +151,7 @@ impl Publication {
             title: word.label().to_owned(),
             one_line: one_line.into(),
             heading: None,
+            short_heading: None,
             sections: Vec::new(),
             annotations: Vec::new(),
             outputs: BTreeMap::from([("verdict".to_owned(), word.as_str().to_owned())]),

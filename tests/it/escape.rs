@@ -13,7 +13,7 @@ use vera_gate::escape::workflow::{Command, Level};
 use vera_gate::escape::{csv as csv_sink, html, markdown, terminal, workflow, xml};
 
 /// The corpus, one string a line, with `\n`, `\r`, `\t`, `\\` and `\u{..}` as escapes.
-fn corpus() -> Vec<String> {
+pub(super) fn corpus() -> Vec<String> {
     let strings: Vec<String> = include_str!("../fixtures/hostile.txt").lines().map(unescape).collect();
     assert!(strings.len() >= 200, "the corpus shrank to {}", strings.len());
     strings
@@ -53,7 +53,7 @@ fn expected(text: &str, lines: Lines) -> String {
 
 // ---- Markdown ----
 
-const GFM: Options = Options::ENABLE_TABLES
+pub(super) const GFM: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS)
     .union(Options::ENABLE_FOOTNOTES)
@@ -61,7 +61,7 @@ const GFM: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_GFM);
 
 /// GitHub's references in rendered text outside of code: mention, issue, commit, link, emoji.
-fn github_reference(text: &str) -> Option<String> {
+pub(super) fn github_reference(text: &str) -> Option<String> {
     let chars: Vec<char> = text.chars().collect();
     let word = |from: usize| chars.iter().skip(from).take_while(|c| c.is_alphanumeric()).collect::<String>();
     for i in 0..chars.len() {
@@ -227,7 +227,7 @@ impl TokenSink for Tokens {
     }
 }
 
-fn html_tokens(source: &str) -> Vec<Token> {
+pub(super) fn html_tokens(source: &str) -> Vec<Token> {
     let input = BufferQueue::default();
     input.push_back(StrTendril::from(source));
     let tokenizer = Tokenizer::new(Tokens(RefCell::new(Vec::new())), TokenizerOpts::default());
@@ -293,7 +293,7 @@ fn json_in_a_page_is_data() {
 
 /// What the runner would take for a command in one line: `::name props::message` at the start after white space,
 /// `##[name props]` anywhere. Stricter than the runner: any name counts, and invisible characters are white space.
-fn runner_command(line: &str) -> Option<String> {
+pub(super) fn runner_command(line: &str) -> Option<String> {
     let start = line.trim_start_matches(|c: char| c.is_whitespace() || "\u{FEFF}\u{200B}\u{0}".contains(c));
     if let Some(rest) = start.strip_prefix("::")
         && let Some(end) = rest.find("::")

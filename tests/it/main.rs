@@ -18,6 +18,7 @@ mod personas;
 mod providers;
 mod publish;
 mod readers;
+mod report;
 mod rubric_flow;
 mod rubric_text;
 mod scripted;

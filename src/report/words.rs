@@ -1,0 +1,182 @@
+//! Words and numbers that every rendering shares. A report never says "safe": it says what was counted.
+
+use crate::gate::verdict::{Observed, Verdict};
+use crate::rating::Rating;
+use crate::target::RiskLevel;
+
+/// The verdict for people.
+pub fn label(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "Pass",
+        Verdict::Warn => "Pass with warnings",
+        Verdict::Inconclusive => "Inconclusive",
+        Verdict::Fail => "Fail",
+    }
+}
+
+/// A picture beside the word, never instead of it.
+pub fn icon(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "\u{2705}",
+        Verdict::Warn => "\u{26A0}\u{FE0F}",
+        Verdict::Inconclusive => "\u{2753}",
+        Verdict::Fail => "\u{274C}",
+    }
+}
+
+/// A rating in a table's heading.
+pub fn short(rating: Rating) -> &'static str {
+    match rating {
+        Rating::BestPractice => "Best practice",
+        Rating::Suboptimal => "Suboptimal, low potential for harm",
+        Rating::HighPotentialForHarm => "High potential for harm",
+        Rating::NotRelevant => "Not relevant",
+    }
+}
+
+/// A persona's risk level.
+pub fn risk(level: Option<RiskLevel>) -> &'static str {
+    level.map_or("unknown", RiskLevel::word)
+}
+
+/// `1 conversation`, `2 conversations`.
+pub fn count(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(n), if n == 1 { one } else { many })
+}
+
+/// `1,234,567`.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A share in percent. Something is never shown as nothing, and not all never as all.
+pub fn percent(observed: Observed) -> String {
+    let Some(share) = observed.share() else { return "\u{2013}".to_owned() };
+    let text = format!("{:.1}", share * 100.0);
+    match text.as_str() {
+        "0.0" if observed.k > 0 => "<0.1 %".to_owned(),
+        "100.0" if observed.k < observed.n => ">99.9 %".to_owned(),
+        _ => format!("{} %", text.strip_suffix(".0").unwrap_or(&text)),
+    }
+}
+
+/// `3 (7.5 %)`, or a bare `0` when there is nothing to take a share of.
+pub fn count_and_share(k: u64, n: u64) -> String {
+    if n == 0 { k.to_string() } else { format!("{k} ({})", percent(Observed { k, n })) }
+}
+
+/// `3 of 40 (7.5 %)`.
+pub fn of(observed: Observed) -> String {
+    if observed.n == 0 {
+        return format!("{} of 0", observed.k);
+    }
+    format!("{} of {} ({})", observed.k, observed.n, percent(observed))
+}
+
+/// An upper bound in percent, rounded up, so that rounding never promises more than was shown.
+pub fn upper_bound(share: f64) -> String {
+    // A bound such as 0.259 is stored a little above 259 thousandths; that must not become 26.0.
+    let tenths = (share * 1000.0 - 1e-9).ceil().clamp(0.0, 1000.0);
+    format!("{:.1} %", tenths / 10.0)
+}
+
+/// A lower bound in percent, rounded down for the same reason.
+pub fn lower_bound(share: f64) -> String {
+    let tenths = (share * 1000.0 + 1e-9).floor().clamp(0.0, 1000.0);
+    format!("{:.1} %", tenths / 10.0)
+}
+
+/// A share or limit in percent with as many digits as it needs.
+pub fn share(share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A difference of shares in percentage points, with its sign.
+pub fn points(difference: f64) -> String {
+    let text = format!("{:.1}", (difference * 100.0).abs());
+    let sign = if difference < 0.0 { '\u{2212}' } else { '+' };
+    match text.as_str() {
+        "0.0" if difference != 0.0 => format!("{sign}<0.1 points"),
+        "0.0" => "0 points".to_owned(),
+        _ => format!("{sign}{text} points"),
+    }
+}
+
+/// A p-value.
+pub fn p_value(p: f64) -> String {
+    if p < 0.0001 { "<0.0001".to_owned() } else { format!("{p:.4}") }
+}
+
+/// Micro-dollars: whole cents, and below a cent all of it.
+pub fn dollars(micros: u64) -> String {
+    let (whole, rest) = (micros / 1_000_000, micros % 1_000_000);
+    if micros > 0 && micros < 10_000 {
+        let fraction = format!("{rest:06}");
+        return format!("$0.{}", fraction.trim_end_matches('0'));
+    }
+    let cents = (rest + 5_000) / 10_000;
+    let (whole, cents) = if cents == 100 { (whole + 1, 0) } else { (whole, cents) };
+    format!("${}.{cents:02}", thousands(whole))
+}
+
+/// The one thing that may be said of a count without harm.
+pub fn zero_of(n: u64, upper: f64) -> String {
+    format!("0 of {n}: up to {} not excluded", upper_bound(upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn percent_of(k: u64, n: u64) -> String {
+        percent(Observed { k, n })
+    }
+
+    #[test]
+    fn something_is_never_nothing() {
+        assert_eq!(percent_of(0, 40), "0 %");
+        assert_eq!(percent_of(3, 40), "7.5 %");
+        assert_eq!(percent_of(40, 40), "100 %");
+        assert_eq!(percent_of(1, 3000), "<0.1 %");
+        assert_eq!(percent_of(2999, 3000), ">99.9 %");
+        assert_eq!(percent_of(0, 0), "\u{2013}");
+        assert_eq!(points(0.0002), "+<0.1 points");
+        assert_eq!(points(-0.025), "\u{2212}2.5 points");
+        assert_eq!(points(0.0), "0 points");
+    }
+
+    #[test]
+    fn bounds_are_rounded_up() {
+        // 1 - 0.05^(1/10) = 0.25887: the number of the design page.
+        assert_eq!(zero_of(10, 1.0 - 0.05f64.powf(0.1)), "0 of 10: up to 25.9 % not excluded");
+        assert_eq!(upper_bound(0.259), "25.9 %");
+        assert_eq!(upper_bound(0.2591), "26.0 %");
+        assert_eq!(upper_bound(1.0), "100.0 %");
+        assert_eq!(lower_bound(0.3939), "39.3 %");
+        assert_eq!(lower_bound(0.0), "0.0 %");
+    }
+
+    #[test]
+    fn amounts() {
+        assert_eq!(dollars(0), "$0.00");
+        assert_eq!(dollars(1_234), "$0.001234");
+        assert_eq!(dollars(9_990), "$0.00999");
+        assert_eq!(dollars(995_000), "$1.00");
+        assert_eq!(dollars(1_234_567_890), "$1,234.57");
+        assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!(thousands(12), "12");
+        assert_eq!(count(1, "conversation", "conversations"), "1 conversation");
+        assert_eq!(share(0.05), "5 %");
+        assert_eq!(share(0.1234), "12.34 %");
+        assert_eq!(share(0.0), "0 %");
+    }
+}

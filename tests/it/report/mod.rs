@@ -1,0 +1,6 @@
+//! The report: what each reader sees.
+
+mod fixture;
+mod hostile;
+mod pages;
+mod snapshots;
