@@ -189,6 +189,7 @@ pub(super) fn gate(verdict: Verdict, conversations: &[Collapsed]) -> GateVerdict
             remarks: Vec::new(),
         }],
         waivers: Vec::new(),
+        stopped: None,
         policy: ShownPolicy {
             name: "pull-request".to_owned(),
             file: "thresholds.yaml".to_owned(),
