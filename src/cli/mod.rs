@@ -1,13 +1,20 @@
 //! The command line: arguments, one file per command, and the edge to the machine.
 
+mod baseline;
 mod calibrate;
 mod check;
+mod conclude;
 mod crew;
+mod evidence;
 mod execute;
+mod gate;
+mod judge;
 mod load;
 mod output;
 mod prepare;
 mod progress;
+mod report;
+mod run;
 mod score;
 mod simulate;
 mod table;
@@ -62,10 +69,20 @@ enum Color {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// The whole gate: sweep, judging, verdict, report.
+    Run(Box<run::RunCommand>),
     /// Checks configuration, target, thresholds and baseline; reports every problem at once.
     Check(Box<check::CheckArgs>),
     /// Holds the conversations and writes the transcripts; nothing is judged.
     Simulate(Box<simulate::SimulateArgs>),
+    /// Has transcripts judged that are there already, our own or VERA-MH's.
+    Judge(Box<judge::JudgeArgs>),
+    /// Applies thresholds and baseline to a result that is there.
+    Gate(Box<gate::GateArgs>),
+    /// Renders the report of a run folder again.
+    Report(report::ReportArgs),
+    /// Makes a baseline of a run, or shows one.
+    Baseline(baseline::BaselineArgs),
     /// Computes VERA-MH's scores from results.csv files.
     Score(score::ScoreArgs),
     /// Compares human ratings with each other, and a judge with them.
@@ -95,6 +112,11 @@ pub fn main() -> Exit {
 fn run(cli: &Cli) -> Result<Exit, Error> {
     match &cli.command {
         Command::Check(args) => check::run(args, &cli.global),
+        Command::Run(args) => run::run(args, &cli.global),
+        Command::Judge(args) => judge::run(args, &cli.global),
+        Command::Gate(args) => gate::run(args, &cli.global),
+        Command::Report(args) => report::run(args, &cli.global),
+        Command::Baseline(args) => baseline::run(args, &cli.global),
         Command::Simulate(args) => simulate::run(args, &cli.global),
         Command::Score(args) => score::run(args),
         Command::Calibrate(args) => calibrate::run(args, &cli.global),

@@ -4,17 +4,25 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use tracing::level_filters::LevelFilter;
 
-use super::{Color, Global};
+use super::Global;
 use crate::diagnostic::{Diagnostics, Severity};
 use crate::error::Error;
+use crate::report::terminal::{Color, Style};
 
-/// Whether colours are wanted on standard output.
-pub(super) fn colored(global: &Global) -> bool {
-    match global.color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-    }
+/// Columns where nobody says how wide the terminal is.
+const PAGE_WIDTH: usize = 110;
+
+/// How to print on standard output: colours, and the width of the terminal or of a page.
+pub(super) fn style(global: &Global) -> Style {
+    let terminal = io::stdout().is_terminal();
+    let color = match global.color {
+        super::Color::Always => Color::Ansi,
+        super::Color::Never => Color::Plain,
+        super::Color::Auto if terminal && std::env::var_os("NO_COLOR").is_none() => Color::Ansi,
+        super::Color::Auto => Color::Plain,
+    };
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    Style { width: columns.unwrap_or(PAGE_WIDTH), color }
 }
 
 /// Sends log lines to standard error.
@@ -25,8 +33,8 @@ pub(super) fn start_tracing(global: &Global) {
         (false, 1) => LevelFilter::INFO,
         (false, _) => LevelFilter::DEBUG,
     };
-    let ansi = global.color == Color::Always
-        || (global.color == Color::Auto
+    let ansi = global.color == super::Color::Always
+        || (global.color == super::Color::Auto
             && io::stderr().is_terminal()
             && std::env::var_os("NO_COLOR").is_none());
     // A second call in one process (tests) keeps the first subscriber.

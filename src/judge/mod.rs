@@ -54,8 +54,7 @@ impl Judge {
         Ok(assess(self, target, transcript, walked, case.suspects))
     }
 
-    /// Asks one question again, as a second look at a finding. Gives for each draw whether the same option was
-    /// chosen, `None` when the draw gave no usable answer.
+    /// Asks one question again, as a second look at a finding.
     ///
     /// # Errors
     /// Only a failure that stops the whole run.
@@ -65,25 +64,33 @@ impl Judge {
         transcript: &Transcript,
         question: &str,
         draws: u32,
-    ) -> Result<Vec<Option<bool>>, ModelError> {
+    ) -> Result<Vec<SecondLook>, ModelError> {
         let case = prompt::Case::new(&target.prompts, transcript, &self.id.model);
         let Some(index) = target.rubric.question_by_id(question) else { return Ok(Vec::new()) };
-        let mut seen = Vec::new();
+        let option = |option: usize| target.rubric.questions.get(index).and_then(|q| q.options.get(option));
+        let mut looks = Vec::new();
         for draw in 1..=draws {
             let step = format!("confirm-{draw}-{question}");
-            let asked = ask::ask(self, target, &case, &transcript.id.0, index, &step).await?;
-            let yes = |option: usize| {
-                target
-                    .rubric
-                    .questions
-                    .get(index)
-                    .and_then(|q| q.options.get(option))
-                    .is_some_and(AnswerOption::is_yes)
+            let look = match ask::ask(self, target, &case, &transcript.id.0, index, &step).await? {
+                Ok(asked) => SecondLook {
+                    answer: option(asked.answer.option).map_or_else(String::new, |o| o.text.clone()),
+                    agrees: option(asked.answer.option).map(AnswerOption::is_yes),
+                },
+                Err(failure) => SecondLook { answer: failure.reason.word().to_owned(), agrees: None },
             };
-            seen.push(asked.ok().map(|answered| yes(answered.answer.option)));
+            looks.push(look);
         }
-        Ok(seen)
+        Ok(looks)
     }
+}
+
+/// One answer of a second look at a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecondLook {
+    /// The chosen option, or why there is no answer.
+    pub answer: String,
+    /// Whether it is the finding again; `None` when there is no usable answer.
+    pub agrees: Option<bool>,
 }
 
 /// Turns a walk into ratings with their path and evidence.

@@ -109,11 +109,12 @@ fn disarmed(transcript: &Transcript, delimiter: &str) -> String {
 
 /// Words with which a transcript would speak to a judge. A hit decides nothing: the report names the conversation.
 fn suspects(transcript: &Transcript) -> Vec<String> {
-    const PHRASES: [(&str, &str); 10] = [
+    const PHRASES: [(&str, &str); 11] = [
         ("ignore previous instructions", "asks to ignore instructions"),
         ("ignore all previous", "asks to ignore instructions"),
         ("disregard the above", "asks to ignore instructions"),
-        ("conversation>", "imitates the fence"),
+        ("</conversation", "imitates the fence"),
+        ("<conversation>", "imitates the fence"),
         ("[end data]", "imitates the fence"),
         ("end of transcript", "imitates the fence"),
         ("for every question reply", "asks for an answer"),
@@ -179,6 +180,8 @@ mod tests {
         {
             assert!(found.iter().any(|f| f == what), "{what} not in {found:?}");
         }
-        assert!(suspects(&transcript("That sounds hard. Who is with you?")).is_empty());
+        for harmless in ["That sounds hard. Who is with you?", "Take care. <END OF CONVERSATION>"] {
+            assert!(suspects(&transcript(harmless)).is_empty(), "{harmless}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::gate::stop::StopReason;
 use crate::model::Role;
 use crate::model::meter::LedgerRow;
 use crate::sweep::plan::Cell;
@@ -92,7 +93,7 @@ pub enum Stop {
     /// Something could not be written.
     Storage(String),
     /// The rest could not have changed the verdict.
-    Curtailed(String),
+    Curtailed(StopReason),
 }
 
 /// A model in its role.

@@ -3,7 +3,7 @@
 //! A conversation keeps its place until its judges are done, so that what is in memory grows with what is in flight
 //! and started work is finished first. Calls of all roles share one cap.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
@@ -16,6 +16,7 @@ use super::conversation::{NotHeld, Setting, hold};
 use super::event::{Event, Listener};
 use super::plan::{Cell, Plan};
 use crate::config::Sweep;
+use crate::gate::stop::StopReason;
 use crate::judge::Judge;
 use crate::model::{ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity};
 use crate::rating::{Assessment, RatingOutcome};
@@ -50,8 +51,14 @@ pub trait Keeper: Send + Sync {
     fn keep(&self, transcript: &Transcript) -> Result<(), String>;
 }
 
-/// Decides after each judged conversation whether the rest is needed; says why not.
-pub type Curtailment = dyn Fn(&Progress) -> Option<String> + Send + Sync;
+/// Decides whether the rest is needed, from what the first conversations of the order came to; says why not.
+///
+/// It is shown a beginning of the shuffled order and nothing else: which conversations happen to finish first may
+/// depend on what is said in them.
+pub type Curtailment = dyn Fn(&Progress) -> Option<StopReason> + Send + Sync;
+
+/// Into how many looks a sweep is divided at most: a look costs as much as a verdict.
+const LOOKS: usize = 50;
 
 /// Everything a sweep works with.
 pub struct Work {
@@ -90,6 +97,8 @@ pub struct Progress {
     pub assessments: Vec<Assessment>,
     /// Why the work ended before it was done.
     pub stopped: Option<Stopped>,
+    /// How much of the order the curtailment has seen.
+    looked: usize,
 }
 
 /// Why a sweep ended early.
@@ -102,7 +111,7 @@ pub enum Stopped {
     /// Something could not be written.
     Storage(String),
     /// The rest could not have changed the verdict.
-    Curtailed(String),
+    Curtailed(StopReason),
 }
 
 /// A cap on calls of all roles.
@@ -243,10 +252,42 @@ async fn keep_and_judge(work: &Work, transcript: &Transcript, shared: &Mutex<Pro
     let mut progress = lock(shared);
     progress.statuses.insert(transcript.id.clone(), CellStatus::Held { messages, flags });
     progress.assessments.extend(evaluated);
-    let reason = work.curtailment.as_ref().and_then(|enough| enough(&progress));
     drop(progress);
-    if let Some(reason) = reason {
-        stop(work, shared, Stopped::Curtailed(reason.clone()), &reason);
+    look(work, shared);
+}
+
+/// Asks the curtailment, when the finished beginning of the order has grown by a look.
+fn look(work: &Work, shared: &Mutex<Progress>) {
+    let Some(enough) = &work.curtailment else { return };
+    let mut progress = lock(shared);
+    let order = work.plan.order(work.sweep.seed);
+    let ids = || order.iter().filter_map(|index| work.plan.cells.get(*index)).map(|cell| &cell.id);
+    let done = ids().take_while(|id| progress.statuses.contains_key(*id)).count();
+    let step = order.len().div_ceil(LOOKS).max(1);
+    if done / step <= progress.looked / step || progress.stopped.is_some() {
+        return;
+    }
+    progress.looked = done;
+    let beginning: BTreeSet<&ConversationId> = ids().take(done).collect();
+    let shown = Progress {
+        statuses: progress
+            .statuses
+            .iter()
+            .filter(|(id, _)| beginning.contains(id))
+            .map(|(id, status)| (id.clone(), status.clone()))
+            .collect(),
+        assessments: progress
+            .assessments
+            .iter()
+            .filter(|a| beginning.contains(&a.conversation))
+            .cloned()
+            .collect(),
+        ..Progress::default()
+    };
+    drop(progress);
+    if let Some(reason) = enough(&shown) {
+        let words = reason.words();
+        stop(work, shared, Stopped::Curtailed(reason), &words);
     }
 }
 

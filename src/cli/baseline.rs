@@ -1,0 +1,169 @@
+//! `vera-gate baseline`: makes a baseline of a run, and shows one.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+
+use super::evidence::{self, Evidence};
+use super::prepare::today;
+use super::{Global, output};
+use crate::baseline::{BlessInput, Force, ModelUse, bless};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::matrix::Matrix;
+use crate::run::RunFolder;
+use crate::sweep::scheduler::CellStatus;
+
+/// Arguments of `baseline`.
+#[derive(Args, Debug)]
+pub(super) struct BaselineArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Makes a baseline of a complete, uncached run with pinned models.
+    #[command(
+        after_help = "Example:\n  vera-gate baseline bless vera-gate-runs/20261130T120000Z-1a2b3c4d --to baselines/bot.json"
+    )]
+    Bless {
+        /// A run folder.
+        #[arg(value_name = "RUN")]
+        run: String,
+        /// Where the baseline goes.
+        #[arg(long, value_name = "FILE")]
+        to: String,
+        /// Overrides the refusals; the baseline says so, and the gate prints it each time.
+        #[arg(long)]
+        force: bool,
+    },
+    /// Says what a baseline holds.
+    #[command(after_help = "Example:\n  vera-gate baseline show baselines/bot.json")]
+    Show {
+        /// A baseline file, a run folder, a results.csv or `git:REF:PATH`.
+        #[arg(value_name = "BASELINE")]
+        baseline: String,
+    },
+}
+
+/// Runs the command.
+pub(super) fn run(args: &BaselineArgs, global: &Global) -> Result<Exit, Error> {
+    match &args.action {
+        Action::Bless { run, to, force } => {
+            let force = if *force { Force::Yes } else { Force::No };
+            make(run, to, force, global)
+        }
+        Action::Show { baseline } => show(baseline),
+    }
+}
+
+fn make(run: &str, to: &str, force: Force, global: &Global) -> Result<Exit, Error> {
+    let evidence = Evidence::read(run)?;
+    let (Some(record), Some(plan)) = (&evidence.record, &evidence.plan_file) else {
+        return Err(Error::Usage(format!("`{run}` is no run folder, and only a run knows how it was made")));
+    };
+    let failed = plan.conversations.iter().filter(|c| !matches!(c.status, CellStatus::Held { .. })).count();
+    let models: Vec<ModelUse> = record
+        .models
+        .iter()
+        .map(|model| ModelUse {
+            role: model.role.word().to_owned(),
+            // A name that the configuration calls pinned is one, whatever the provider answers to.
+            returned: if model.pinned { BTreeSet::new() } else { model.returned.iter().cloned().collect() },
+            requested: model.requested.clone(),
+        })
+        .collect();
+    let dirty = dirty_files();
+    let input = BlessInput {
+        candidate: &record.candidate,
+        today: today(),
+        provenance: &evidence.provenance,
+        dimensions: &evidence.dimensions,
+        conversations: &evidence.conversations,
+        labels: &evidence.labels,
+        planned: record.planned,
+        failed: failed as u64,
+        replayed: record.replayed_calls,
+        models: &models,
+        dirty_files: &dirty,
+    };
+    let blessed = bless(&input, force).map_err(|refusals| {
+        let list: Vec<String> = refusals.iter().map(|refusal| format!("\n  - {refusal}")).collect();
+        Error::Incomplete(format!(
+            "this run may not become a baseline:{}\n  help: make a complete run, or override with --force (the gate will say so each time)",
+            list.concat()
+        ))
+    })?;
+    let text = blessed.to_json().map_err(|error| Error::Internal(error.to_string()))?;
+    let path = Path::new(to);
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    RunFolder::at(folder).write(&name, &text).map_err(|error| Error::Provider(error.to_string()))?;
+    if !global.quiet {
+        for forced in &blessed.forced {
+            output::note(&format!("forced: {forced}"));
+        }
+    }
+    output::result(&format!(
+        "{to}: {} conversations of {}\n",
+        blessed.conversations.len(),
+        record.candidate
+    ))?;
+    Ok(Exit::Success)
+}
+
+/// Files of the policy with changes that are not committed; none where there is no repository.
+fn dirty_files() -> Vec<String> {
+    let listed =
+        std::process::Command::new("git").args(["status", "--porcelain", "--untracked-files=no"]).output();
+    let Ok(listed) = listed else { return Vec::new() };
+    let policy = |path: &str| {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        ["vera-gate", "rubric", "thresholds", "personas"].iter().any(|word| path.contains(word))
+            && [".yaml", ".yml", ".tsv", ".json", ".txt"].iter().any(|ending| name.ends_with(ending))
+    };
+    String::from_utf8_lossy(&listed.stdout)
+        .lines()
+        .filter_map(|line| line.get(3..))
+        .filter(|path| policy(path))
+        .map(str::to_owned)
+        .collect()
+}
+
+fn show(reference: &str) -> Result<Exit, Error> {
+    let known = evidence::baseline(reference, Path::new(""))
+        .ok_or_else(|| Error::Usage(format!("the baseline `{reference}` does not exist")))?;
+    let baseline = known.baseline.map_err(|fault| Error::Usage(format!("`{reference}`: {fault}")))?;
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        text.push_str(&format!("{name:<14}{value}\n"));
+    };
+    line("candidate", if baseline.candidate.is_empty() { "unknown" } else { &baseline.candidate });
+    line("blessed", &baseline.created.map_or_else(|| "unknown".to_owned(), |day| day.to_string()));
+    line("conversations", &baseline.conversations.len().to_string());
+    if let Some(prints) = &baseline.provenance.fingerprints {
+        line("rubric", &prints.rubric);
+        line("personas", &prints.personas);
+        line("prompts", &prints.prompts);
+    }
+    for (name, value) in &baseline.provenance.settings {
+        line(name, value);
+    }
+    for forced in &baseline.forced {
+        line("forced", forced);
+    }
+    let matrix: Matrix = super::conclude::matrix_of(&baseline);
+    text.push('\n');
+    for row in &matrix.dimensions {
+        let (harm, relevant) = (row.all.high_potential_for_harm, row.all.relevant());
+        text.push_str(&format!(
+            "{}: {harm} of {relevant} relevant with high potential for harm\n",
+            row.dimension
+        ));
+    }
+    output::result(&text)?;
+    Ok(Exit::Success)
+}

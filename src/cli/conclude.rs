@@ -1,0 +1,361 @@
+//! From evidence to a verdict and a report, and the files of both.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::evidence::{self, Evidence};
+use super::load::Loaded;
+use super::prepare::{today, tool_version};
+use super::{Global, output};
+use crate::baseline::Baseline;
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::gate::input::Confirmation;
+use crate::gate::{BaselineState, GateInput, GateVerdict, PendingConfirmation, Thresholds};
+use crate::matrix::Matrix;
+use crate::model::scripted;
+use crate::report::{
+    self, InjectionSuspect, Links, ModelUse, Report, ReportInput, RoleUsage, TargetInfo, Templates, TurnFlags,
+};
+use crate::run::{MATRIX_FILE, RunFolder, RunRecord, Stop};
+use crate::sweep::scheduler::CellStatus;
+use crate::transcript::TurnFlag;
+
+/// The baselines of one verdict, as they were read.
+#[derive(Default)]
+pub(super) struct Baselines {
+    pinned: Option<evidence::Known>,
+    last_accepted: Option<evidence::Known>,
+}
+
+impl Baselines {
+    /// Reads what the configuration names.
+    pub(super) fn read(loaded: &Loaded) -> Self {
+        let read = |reference: &Option<String>| {
+            reference.as_deref().and_then(|reference| evidence::baseline(reference, &loaded.base))
+        };
+        Self {
+            pinned: read(&loaded.config.gate.baseline),
+            last_accepted: read(&loaded.config.gate.last_accepted),
+        }
+    }
+
+    /// One that is there for sure.
+    pub(super) fn pinned(known: evidence::Known) -> Self {
+        Self { pinned: Some(known), last_accepted: None }
+    }
+}
+
+fn state(known: Option<&evidence::Known>) -> BaselineState<'_> {
+    match known {
+        None => BaselineState::None,
+        Some(evidence::Known { source, baseline: Ok(baseline) }) => BaselineState::Found { source, baseline },
+        Some(evidence::Known { source, baseline: Err(fault) }) => BaselineState::Unusable { source, fault },
+    }
+}
+
+/// Applies the thresholds.
+pub(super) fn decide(
+    evidence: &Evidence,
+    thresholds: &Thresholds,
+    baselines: &Baselines,
+    confirmations: &[Confirmation],
+) -> GateVerdict {
+    with_input(evidence, thresholds, baselines, confirmations, crate::gate::evaluate)
+}
+
+/// The second looks that the thresholds want before the verdict.
+pub(super) fn pending(
+    evidence: &Evidence,
+    thresholds: &Thresholds,
+    baselines: &Baselines,
+) -> Vec<PendingConfirmation> {
+    with_input(evidence, thresholds, baselines, &[], crate::gate::pending_confirmations)
+}
+
+fn with_input<T>(
+    evidence: &Evidence,
+    thresholds: &Thresholds,
+    baselines: &Baselines,
+    confirmations: &[Confirmation],
+    apply: impl FnOnce(&GateInput<'_>) -> T,
+) -> T {
+    apply(&GateInput {
+        thresholds,
+        dimensions: &evidence.dimensions,
+        labels: &evidence.labels,
+        plan: evidence.plan.as_deref(),
+        conversations: &evidence.conversations,
+        role_breaks: &[],
+        provenance: &evidence.provenance,
+        baseline: state(baselines.pinned.as_ref()),
+        last_accepted: state(baselines.last_accepted.as_ref()),
+        confirmations,
+        stopped: match evidence.record.as_ref().and_then(|record| record.stopped.as_ref()) {
+            Some(Stop::Curtailed(reason)) => Some(reason),
+            _ => None,
+        },
+        today: today(),
+        tool_version: &tool_version(),
+    })
+}
+
+/// Builds the report.
+pub(super) fn report(
+    loaded: &Loaded,
+    evidence: &Evidence,
+    verdict: &GateVerdict,
+    baselines: &Baselines,
+) -> Report {
+    let compared: Option<(&str, Matrix)> = match &baselines.pinned {
+        Some(evidence::Known { source, baseline: Ok(baseline) }) => Some((source, matrix_of(baseline))),
+        _ => None,
+    };
+    let record = evidence.record.as_ref();
+    report::build(ReportInput {
+        verdict,
+        conversations: &evidence.conversations,
+        baseline: compared.as_ref().map(|(source, matrix)| (*source, matrix)),
+        evidence: loaded.config.report.evidence,
+        name: loaded.config.report.name.clone(),
+        notice: record.filter(|record| scripted_part(record)).map(|_| scripted::NOTICE.to_owned()),
+        policy_change: None,
+        stopped_early: record.and_then(|record| record.stopped.as_ref()).map(stopped),
+        provenance: record.map_or_else(report::Provenance::default, provenance),
+        usage: record.map_or_else(Vec::new, usage),
+        turn_flags: turn_flags(evidence),
+        injection_suspects: evidence
+            .assessments
+            .iter()
+            .filter(|a| !a.injection_suspects.is_empty())
+            .map(|a| (a.conversation.clone(), a.injection_suspects.join("; ")))
+            .collect::<BTreeMap<_, _>>()
+            .into_iter()
+            .map(|(conversation, text)| InjectionSuspect { conversation, text: Some(text) })
+            .collect(),
+        links: links(),
+    })
+}
+
+/// Whether a scripted model took part, so that the result measures nothing.
+fn scripted_part(record: &RunRecord) -> bool {
+    record.models.iter().any(|model| model.provider == scripted::PROVIDER)
+}
+
+pub(super) fn matrix_of(baseline: &Baseline) -> Matrix {
+    let conversations: Vec<crate::matrix::Collapsed> = baseline
+        .conversations
+        .iter()
+        .map(|c| crate::matrix::Collapsed {
+            conversation: c.id.clone(),
+            persona: c.persona.clone(),
+            risk_level: c.risk_level,
+            user_model: c.user_model.clone(),
+            run: c.run,
+            outcomes: c.outcomes.clone(),
+            findings: BTreeMap::new(),
+            judges: 1,
+            split: Vec::new(),
+            role_play: crate::rating::RolePlay::Kept,
+        })
+        .collect();
+    Matrix::count(&baseline.dimensions, &conversations)
+}
+
+fn stopped(stop: &Stop) -> String {
+    match stop {
+        Stop::Provider(why) => format!("The sweep ended early: {why}."),
+        Stop::Budget(why) => format!("The sweep ended early: {why}."),
+        Stop::Cancelled => "The sweep was cancelled.".to_owned(),
+        Stop::Storage(why) => format!("The sweep ended early: {why}."),
+        Stop::Curtailed(reason) => reason.words(),
+    }
+}
+
+fn provenance(record: &RunRecord) -> report::Provenance {
+    let prints = &record.fingerprints;
+    let fingerprints = [
+        ("rubric", &prints.rubric),
+        ("personas", &prints.personas),
+        ("prompts", &prints.prompts),
+        ("plan", &record.plan_hash),
+    ];
+    report::Provenance {
+        candidate: record.candidate.clone(),
+        target: TargetInfo {
+            name: record.target.clone(),
+            version: record.target_version.clone(),
+            title: record.target_title.clone(),
+            notice: record.target_notice.clone(),
+            clinically_validated: record.clinically_validated,
+        },
+        tool_version: record.tool_version.clone(),
+        run_id: record.run_id.clone(),
+        started: record.started.clone(),
+        finished: record.finished.clone(),
+        seed: Some(record.settings.seed),
+        config: record.config.clone(),
+        models: record
+            .models
+            .iter()
+            .map(|model| ModelUse {
+                role: model.role.word().to_owned(),
+                requested: format!("{}/{}", model.provider, model.requested),
+                returned: model.returned.clone(),
+            })
+            .collect(),
+        fingerprints: fingerprints.into_iter().map(|(name, hash)| (name.to_owned(), hash.clone())).collect(),
+    }
+}
+
+/// Usage per role and model: the stages summed.
+fn usage(record: &RunRecord) -> Vec<RoleUsage> {
+    let mut rows: Vec<RoleUsage> = Vec::new();
+    for stage in &record.usage {
+        let role = stage.role.word();
+        let row = match rows.iter_mut().find(|row| row.role == role && row.model == stage.model) {
+            Some(row) => row,
+            None => {
+                rows.push(RoleUsage {
+                    role: role.to_owned(),
+                    model: stage.model.clone(),
+                    ..RoleUsage::default()
+                });
+                let Some(row) = rows.last_mut() else { continue };
+                row
+            }
+        };
+        row.calls += stage.calls;
+        row.attempts += stage.attempts;
+        row.replayed += stage.replayed;
+        row.input += stage.input;
+        row.cache_read += stage.cache_read;
+        row.cache_write += stage.cache_write;
+        row.output += stage.output;
+        row.reasoning += stage.reasoning;
+        row.unknown_usage += stage.unknown_usage;
+        row.cost_micros += stage.cost_micros;
+        row.unknown_cost += stage.unknown_cost;
+    }
+    rows
+}
+
+fn turn_flags(evidence: &Evidence) -> TurnFlags {
+    let mut sum = TurnFlags::default();
+    let Some(plan) = &evidence.plan_file else { return sum };
+    for conversation in &plan.conversations {
+        let CellStatus::Held { messages, flags } = &conversation.status else { continue };
+        sum.candidate_messages += (*messages / 2) as u64;
+        for (flag, count) in flags {
+            let count = *count as u64;
+            match flag {
+                TurnFlag::Refusal => sum.refusals += count,
+                TurnFlag::Truncated => sum.truncated += count,
+                TurnFlag::Filtered => sum.filtered += count,
+                TurnFlag::NoReply => sum.no_reply += count,
+                TurnFlag::Resampled => sum.user_resampled += count,
+                TurnFlag::Scripted => {}
+            }
+        }
+    }
+    sum
+}
+
+/// The workflow run, where there is one.
+fn links() -> Links {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let run = variable("GITHUB_SERVER_URL")
+        .zip(variable("GITHUB_REPOSITORY"))
+        .zip(variable("GITHUB_RUN_ID"))
+        .map(|((server, repository), id)| format!("{server}/{repository}/actions/runs/{id}"));
+    Links { run, artifact: variable("VERA_GATE_ARTIFACT_URL") }
+}
+
+/// A team's own templates, if the configuration names a folder.
+pub(super) fn templates(loaded: &Loaded) -> Result<Templates, Error> {
+    let Some(folder) = &loaded.config.report.templates else { return Ok(Templates::builtin()) };
+    let path = loaded.base.join(folder);
+    let mut own = BTreeMap::new();
+    let entries = std::fs::read_dir(&path).map_err(|error| Error::io(&path, error))?;
+    for entry in entries {
+        let file = entry.map_err(|error| Error::io(&path, error))?.path();
+        let name = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if let Some(section) = name.strip_suffix(report::templates::SUFFIX) {
+            let text = std::fs::read_to_string(&file).map_err(|error| Error::io(&file, error))?;
+            own.insert(section.to_owned(), text);
+        }
+    }
+    Templates::with_own(&own).map_err(|faults| {
+        let list: Vec<String> = faults.iter().map(ToString::to_string).collect();
+        Error::Usage(format!("report.templates `{}`: {}", path.display(), list.join("; ")))
+    })
+}
+
+/// Writes verdict, matrix and every form of the report into a run folder.
+pub(super) fn write(
+    folder: &RunFolder,
+    verdict: &GateVerdict,
+    report: &Report,
+    templates: &Templates,
+) -> Result<(), Error> {
+    let provider = |error: crate::run::FolderError| Error::Provider(error.to_string());
+    folder.write_json(MATRIX_FILE, &verdict.matrix).map_err(provider)?;
+    folder.write_json("verdict.json", verdict).map_err(provider)?;
+    let json = report::json::render(report).map_err(|error| Error::Internal(error.to_string()))?;
+    folder.write("report.json", &json).map_err(provider)?;
+    folder.write("report.md", &report::markdown::document(report, templates)).map_err(provider)?;
+    folder.write("report.html", &report::html::render(report)).map_err(provider)?;
+    let junit = report::junit::render(report).map_err(|error| Error::io(&folder.file("junit.xml"), error))?;
+    folder.write("junit.xml", &junit).map_err(provider)
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// The report as Markdown.
+    Markdown,
+    /// The report as JSON.
+    Json,
+    /// The verdict as JSON.
+    Verdict,
+    /// The report as one HTML page.
+    Html,
+    /// JUnit XML.
+    Junit,
+}
+
+/// Prints the result.
+pub(super) fn print(
+    global: &Global,
+    format: Format,
+    verdict: &GateVerdict,
+    report: &Report,
+    templates: &Templates,
+) -> Result<(), Error> {
+    let json = |result: Result<String, serde_json::Error>| result.map_err(|e| Error::Internal(e.to_string()));
+    let text = match format {
+        Format::Text => report::terminal::render(report, output::style(global)),
+        Format::Markdown => report::markdown::document(report, templates),
+        Format::Json => json(report::json::render(report))?,
+        Format::Verdict => json(serde_json::to_string_pretty(verdict))? + "\n",
+        Format::Html => report::html::render(report),
+        Format::Junit => report::junit::render(report).map_err(|e| Error::io(Path::new("junit.xml"), e))?,
+    };
+    output::result(&text)
+}
+
+/// The exit code: the verdict's, or what kept it from being one.
+pub(super) fn exit(verdict: &GateVerdict, record: Option<&RunRecord>) -> Exit {
+    let exit = Exit::ALL.into_iter().find(|e| e.code() == verdict.exit_code).unwrap_or(Exit::Internal);
+    let stopped = record.and_then(|record| record.stopped.as_ref());
+    match (exit, stopped) {
+        // Harm that was found is harm, however the run ended.
+        (Exit::GateFailed | Exit::Internal, _) => exit,
+        (_, Some(Stop::Provider(_) | Stop::Storage(_))) => Exit::Provider,
+        (_, Some(Stop::Budget(_) | Stop::Cancelled)) => Exit::Inconclusive,
+        (exit, _) => exit,
+    }
+}

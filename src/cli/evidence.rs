@@ -1,0 +1,213 @@
+//! What the gate reads, from a run folder or from a bare results file; and baselines from wherever they are kept.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use super::load;
+use crate::baseline::{Baseline, BaselineFault, Provenance};
+use crate::error::Error;
+use crate::gate::PlannedCell;
+use crate::gate::input::CellStatus as GateStatus;
+use crate::matrix::{Collapsed, collapse, read_results};
+use crate::model::Role;
+use crate::rating::Assessment;
+use crate::run::{PlanFile, RunFolder, RunRecord};
+use crate::source::Source;
+use crate::sweep::conversation::NotHeld;
+use crate::sweep::scheduler::CellStatus;
+
+/// The evidence of one result, with as much of its origin as is known.
+pub(super) struct Evidence {
+    pub(super) dimensions: Vec<String>,
+    pub(super) labels: BTreeMap<String, String>,
+    /// `None` for a bare results file.
+    pub(super) plan: Option<Vec<PlannedCell>>,
+    pub(super) assessments: Vec<Assessment>,
+    pub(super) conversations: Vec<Collapsed>,
+    pub(super) provenance: Provenance,
+    /// `None` for a bare results file.
+    pub(super) record: Option<RunRecord>,
+    pub(super) plan_file: Option<PlanFile>,
+}
+
+impl Evidence {
+    /// Of a run that was just carried out or read back.
+    pub(super) fn of_run(record: RunRecord, plan: PlanFile, assessments: Vec<Assessment>) -> Self {
+        Self {
+            dimensions: plan.dimensions.clone(),
+            labels: plan.labels.clone(),
+            plan: Some(plan.conversations.iter().map(planned).collect()),
+            conversations: collapse(&assessments),
+            assessments,
+            provenance: provenance(&record),
+            record: Some(record),
+            plan_file: Some(plan),
+        }
+    }
+
+    /// Reads a run folder or a results file.
+    pub(super) fn read(path: &str) -> Result<Self, Error> {
+        if Path::new(path).is_dir() {
+            let folder = RunFolder::at(Path::new(path));
+            let unusable = |error: crate::run::FolderError| {
+                Error::Usage(format!(
+                    "{error}\n  help: give a run folder with run.json, plan.json and ratings.jsonl, or a results.csv"
+                ))
+            };
+            let record = folder.record().map_err(unusable)?;
+            let plan = folder.plan().map_err(unusable)?;
+            let ratings = folder.ratings().map_err(unusable)?;
+            return Ok(Self::of_run(record, plan, ratings));
+        }
+        let (results, warnings) = read_results(&load::read(path)?)?;
+        if !warnings.is_empty() {
+            super::output::note(&warnings.to_string());
+        }
+        Ok(Self {
+            dimensions: results.dimensions,
+            labels: BTreeMap::new(),
+            plan: None,
+            conversations: collapse(&results.rows),
+            assessments: results.rows,
+            provenance: Provenance::default(),
+            record: None,
+            plan_file: None,
+        })
+    }
+}
+
+fn planned(conversation: &crate::run::PlannedConversation) -> PlannedCell {
+    let cell = &conversation.cell;
+    PlannedCell {
+        persona: cell.persona.clone(),
+        risk_level: cell.risk_level,
+        user_model: cell.user_model.clone(),
+        run: cell.run,
+        status: match &conversation.status {
+            CellStatus::Held { .. } => GateStatus::Finished,
+            CellStatus::NotHeld(NotHeld::Invalid { .. }) => GateStatus::Invalid,
+            CellStatus::NotHeld(why) => GateStatus::Errored(why.words()),
+            CellStatus::NotStarted => GateStatus::Missing,
+        },
+    }
+}
+
+/// What must agree for two runs to be compared.
+pub(super) fn provenance(record: &RunRecord) -> Provenance {
+    let names = |role: Role| {
+        let models = record.models.iter().filter(|model| model.role == role);
+        models
+            .map(|m| {
+                let name = format!("{}/{}", m.provider, m.requested);
+                if m.instances > 1 { format!("{name} x{}", m.instances) } else { name }
+            })
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let settings = [
+        ("target", record.target.clone()),
+        ("target version", record.target_version.clone().unwrap_or_default()),
+        ("user models", names(Role::User)),
+        ("judges", names(Role::Judge)),
+        ("messages", record.settings.max_messages.to_string()),
+        ("words", record.settings.max_words.map_or_else(|| "no limit".to_owned(), |words| words.to_string())),
+        ("first speaker", record.settings.first_speaker.clone()),
+    ];
+    Provenance {
+        fingerprints: Some(record.fingerprints.clone()),
+        settings: settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+    }
+}
+
+/// A baseline that was asked for.
+pub(super) struct Known {
+    /// What it is called.
+    pub(super) source: String,
+    pub(super) baseline: Result<Baseline, BaselineFault>,
+}
+
+/// Reads a baseline: a baseline file, a results file, a run folder, or `git:REF:PATH`. `None` when a file that the
+/// configuration names does not exist yet: a first run says so and gates on absolute rules.
+pub(super) fn baseline(reference: &str, base: &Path) -> Option<Known> {
+    let known = |baseline| Some(Known { source: reference.to_owned(), baseline });
+    let unreadable = |why: String| BaselineFault::Unreadable(why);
+    if let Some(rest) = reference.strip_prefix("git:") {
+        return match from_git(rest, base) {
+            Ok(Some(text)) => known(parse(&Source::new(reference, text))),
+            Ok(None) => None,
+            Err(why) => known(Err(unreadable(why))),
+        };
+    }
+    let path = base.join(reference);
+    if path.is_dir() {
+        let read = Evidence::read(&path.to_string_lossy()).map_err(|error| unreadable(error.to_string()));
+        return known(read.map(|evidence| as_baseline(&evidence)));
+    }
+    if !path.exists() {
+        return None;
+    }
+    match std::fs::read_to_string(&path) {
+        Ok(text) => known(parse(&Source::new(reference, text))),
+        Err(error) => known(Err(unreadable(error.to_string()))),
+    }
+}
+
+fn parse(source: &Source) -> Result<Baseline, BaselineFault> {
+    if source.text().trim_start().starts_with('{') {
+        return Baseline::from_json(source.text()).map_err(|e| BaselineFault::Unreadable(e.to_string()));
+    }
+    let (results, _) = read_results(source).map_err(|p| BaselineFault::Unreadable(p.to_string()))?;
+    Ok(Baseline::from_conversations(
+        "",
+        None,
+        Provenance::default(),
+        &results.dimensions,
+        &collapse(&results.rows),
+        &BTreeMap::new(),
+    ))
+}
+
+/// A run as a baseline.
+pub(super) fn as_baseline(evidence: &Evidence) -> Baseline {
+    let record = evidence.record.as_ref();
+    Baseline::from_conversations(
+        &record.map_or_else(String::new, |record| record.candidate.clone()),
+        record.and_then(|record| record.finished.get(..10)?.parse().ok()),
+        evidence.provenance.clone(),
+        &evidence.dimensions,
+        &evidence.conversations,
+        &evidence.labels,
+    )
+}
+
+/// Reads `REF:PATH` from the repository around a folder; `None` when the commit does not have the file.
+fn from_git(reference: &str, base: &Path) -> Result<Option<String>, String> {
+    let Some((revision, path)) = reference.split_once(':') else {
+        return Err(format!("`git:{reference}` names no file; write git:REF:PATH"));
+    };
+    // A revision that looks like an option must not become one.
+    if revision.starts_with('-') || revision.is_empty() || path.is_empty() {
+        return Err(format!("`git:{reference}` is not git:REF:PATH"));
+    }
+    let folder = if base.as_os_str().is_empty() { Path::new(".") } else { base };
+    let git = |arguments: &[&str]| {
+        Command::new("git").current_dir(folder).args(arguments).output().map_err(|e| format!("git: {e}"))
+    };
+    let commit =
+        git(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{commit}}")])?;
+    if !commit.status.success() {
+        return Err(format!(
+            "git knows no `{revision}` here; fetch it first (in a workflow: actions/checkout with fetch-depth: 0)"
+        ));
+    }
+    let listed = git(&["ls-tree", "--full-tree", "--name-only", "-z", revision, "--", path])?;
+    if listed.stdout.is_empty() {
+        return Ok(None);
+    }
+    let shown = git(&["show", "--end-of-options", &format!("{revision}:{path}")])?;
+    if !shown.status.success() {
+        return Err(String::from_utf8_lossy(&shown.stderr).trim().to_owned());
+    }
+    String::from_utf8(shown.stdout).map(Some).map_err(|_| "the file is not UTF-8".to_owned())
+}

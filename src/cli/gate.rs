@@ -1,0 +1,71 @@
+//! `vera-gate gate`: applies thresholds and baseline to a result that is there; no model is called.
+
+use clap::Args;
+
+use super::conclude::{self, Baselines, Format};
+use super::evidence::{self, Evidence};
+use super::load::{self, Overrides};
+use super::prepare;
+use super::{Global, output};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::gate::thresholds::{Known, Thresholds};
+use crate::run::RunFolder;
+
+/// Arguments of `gate`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  vera-gate gate vera-gate-runs/20261130T120000Z-1a2b3c4d --thresholds builtin:release\n  \
+vera-gate gate candidate/results.csv --baseline baseline/results.csv"
+)]
+pub(super) struct GateArgs {
+    /// A run folder or a VERA-MH results.csv.
+    #[arg(value_name = "RESULT")]
+    result: String,
+    #[command(flatten)]
+    overrides: Overrides,
+    /// Writes verdict and report into the run folder anew.
+    #[arg(long)]
+    write: bool,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &GateArgs, global: &Global) -> Result<Exit, Error> {
+    let loaded = load::config(global, &args.overrides)?;
+    output::warnings(&loaded.warnings, global);
+    let evidence = Evidence::read(&args.result)?;
+    let labels = evidence.labels.values().cloned().collect();
+    // A bare results file names no failure modes, so rules about them cannot be held against it.
+    let known = Known {
+        dimensions: Some(&evidence.dimensions),
+        labels: evidence.record.is_some().then_some(&labels),
+        personas: None,
+        tool_version: &prepare::tool_version(),
+        today: prepare::today(),
+    };
+    let (thresholds, warnings) = Thresholds::parse(&prepare::thresholds_source(&loaded)?, &known)?;
+    output::warnings(&warnings, global);
+    let baselines = match &args.overrides.baseline {
+        Some(reference) => {
+            let missing = || Error::Usage(format!("the baseline `{reference}` does not exist"));
+            Baselines::pinned(evidence::baseline(reference, std::path::Path::new("")).ok_or_else(missing)?)
+        }
+        None => Baselines::read(&loaded),
+    };
+    let templates = conclude::templates(&loaded)?;
+    let verdict = conclude::decide(&evidence, &thresholds, &baselines, &[]);
+    let report = conclude::report(&loaded, &evidence, &verdict, &baselines);
+    if args.write {
+        if evidence.record.is_none() {
+            return Err(Error::Usage(
+                "--write needs a run folder; a results file is left as it is".to_owned(),
+            ));
+        }
+        conclude::write(&RunFolder::at(std::path::Path::new(&args.result)), &verdict, &report, &templates)?;
+    }
+    conclude::print(global, args.format, &verdict, &report, &templates)?;
+    Ok(conclude::exit(&verdict, evidence.record.as_ref()))
+}

@@ -1,0 +1,85 @@
+//! `vera-gate run`: the whole gate, plan to report.
+
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::conclude::{self, Baselines, Format};
+use super::crew::Needed;
+use super::evidence::Evidence;
+use super::execute::{self, Executed, Found, Task};
+use super::load::Overrides;
+use super::prepare::{self, Prepared, Recording};
+use super::progress::Progress;
+use super::simulate::RunArgs;
+use super::{Global, output};
+use crate::error::Error;
+use crate::exit::Exit;
+use crate::gate::PendingConfirmation;
+use crate::gate::input::Confirmation;
+use crate::gate::verdict::Draw;
+
+/// Arguments of `run`.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  vera-gate run\n  vera-gate run --candidate harmful\n  \
+vera-gate run --config vera-gate.yaml --thresholds builtin:release\n  vera-gate run --sample 20 --judge openai/gpt-6-luna")]
+pub(super) struct RunCommand {
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    overrides: Overrides,
+    #[command(flatten)]
+    recording: Recording,
+    /// How to print the result; the run folder holds every form.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
+    let prepared = prepare::prepare(global, &args.overrides, Needed::All, &args.recording)?;
+    let templates = conclude::templates(&prepared.loaded)?;
+    let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh)?;
+    if !global.quiet {
+        let word = if found == Found::New { "run folder" } else { "going on in" };
+        output::note(&format!("{word}: {}", path.display()));
+    }
+    let meter = Arc::clone(&prepared.context.meter);
+    let progress = Arc::new(Progress::new(global, meter, args.run.events.as_deref())?);
+    let executed = execute::execute(&prepared, &path, Task::Sweep(None), progress)?;
+    let baselines = Baselines::read(&prepared.loaded);
+    let evidence = Evidence::of_run(
+        executed.record.clone(),
+        executed.plan.clone(),
+        executed.progress.assessments.clone(),
+    );
+    let wanted = conclude::pending(&evidence, &prepared.thresholds, &baselines);
+    let confirmations = confirm(&prepared, &executed, &wanted);
+    let verdict = conclude::decide(&evidence, &prepared.thresholds, &baselines, &confirmations);
+    let report = conclude::report(&prepared.loaded, &evidence, &verdict, &baselines);
+    conclude::write(&executed.folder, &verdict, &report, &templates)?;
+    conclude::print(global, args.format, &verdict, &report, &templates)?;
+    if !global.quiet && args.format == Format::Text {
+        output::note(&format!("everything is in {}", executed.folder.path().display()));
+    }
+    Ok(conclude::exit(&verdict, evidence.record.as_ref()))
+}
+
+/// Takes the second looks. One that cannot be taken is missing: then the finding stands as it was.
+fn confirm(prepared: &Prepared, executed: &Executed, wanted: &[PendingConfirmation]) -> Vec<Confirmation> {
+    let Some(judge) = &executed.confirm else { return Vec::new() };
+    let look = |pending: &PendingConfirmation| {
+        let transcript = executed.folder.transcript(&pending.conversation).ok()?;
+        let asked = judge.confirm(&prepared.target, &transcript, &pending.question, pending.draws);
+        let draws = executed.runtime.block_on(asked).ok()?;
+        Some(Confirmation {
+            conversation: pending.conversation.clone(),
+            question: pending.question.clone(),
+            draws: draws
+                .into_iter()
+                .map(|look| Draw { judge: judge.id.model.clone(), answer: look.answer, agrees: look.agrees })
+                .collect(),
+        })
+    };
+    wanted.iter().filter_map(look).collect()
+}
