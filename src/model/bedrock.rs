@@ -29,7 +29,7 @@ pub(crate) fn build(endpoint: &Endpoint, request: &ChatRequest, adapted: &Adapte
     draft.param(Param::MaxOutput, "inferenceConfig.maxTokens", endpoint.output_cap(request));
     draft.sampling("inferenceConfig.temperature", "inferenceConfig.topP", None);
     let effort = endpoint.effort.map(Effort::word);
-    draft.param(Param::Effort, "additionalModelRequestFields.output_config.effort", effort);
+    draft.param(Param::Effort, "outputConfig.effort", effort);
     if let Some(schema) = endpoint.schema(request) {
         let json_schema = json!({"name": SCHEMA_NAME, "schema": schema.to_string()});
         draft.put(

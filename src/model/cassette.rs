@@ -229,10 +229,7 @@ impl ChatModel for Recorder {
             }
             let what = format!("{} {} draw {}", request.id.conversation, request.id.step, request.id.draw);
             let inner = self.inner.as_ref().ok_or_else(|| self.missing(&what))?;
-            let mut exchange = inner.reply(request).await?;
-            // The live run goes on with what a replay will say.
-            exchange.text = self.secrets.redact(&exchange.text);
-            exchange.thinking = exchange.thinking.map(|text| self.secrets.redact(&text));
+            let exchange = inner.reply(request).await?;
             let line = Line {
                 schema: SCHEMA.to_owned(),
                 key,
@@ -258,7 +255,7 @@ impl ChatModel for Recorder {
                 };
             };
             // A conversation that goes on after the recorded part needs its session.
-            let greeting = inner.open(conversation).await?.map(|text| self.secrets.redact(&text));
+            let greeting = inner.open(conversation).await?.map(|text| self.secrets.redact_values(text));
             if let Some(Recorded::Opened(greeting)) = recorded {
                 return Ok(greeting);
             }

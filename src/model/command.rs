@@ -21,8 +21,7 @@ use super::provider::price;
 use super::text::{Secrets, one_line};
 use super::wire::{Answer, text_at};
 use super::{
-    ChatModel, ChatRequest, Exchange, Failure, ModelContext, ModelError, ModelIdentity, Origin, Outcome,
-    Role, Usage,
+    ChatModel, ChatRequest, Exchange, Failure, ModelContext, ModelError, ModelIdentity, Outcome, Role, Usage,
 };
 use crate::config::model::{CommandLifetime, CommandSettings};
 
@@ -334,17 +333,7 @@ impl ChatModel for CommandModel {
             }?;
             let names = [answer.model.as_deref(), Some(self.identity.model.as_str()), None];
             let cost = price(&self.context.prices, &self.identity.provider, names, answer.usage.as_ref());
-            let exchange = Exchange {
-                outcome: answer.outcome,
-                text: answer.text,
-                thinking: answer.thinking,
-                finish: answer.finish,
-                usage: answer.usage,
-                cost,
-                model: answer.model,
-                attempts: 1,
-                origin: Origin::Live,
-            };
+            let exchange = answer.into_exchange(cost, 1, &self.secrets);
             self.context.meter.record(self.role, &self.identity, &request.id, &exchange);
             Ok(exchange)
         })

@@ -38,7 +38,7 @@ pub(crate) fn open(reply: &RawReply, now: SystemTime) -> Result<Opened, Fault> {
     if trimmed.is_empty() {
         return Err(Fault::protocol(format!("status {} with an empty body", reply.status)));
     }
-    if ["data:", "event:", "id:", ": "].iter().any(|mark| trimmed.starts_with(mark)) {
+    if ["data:", "event:", "id:", ":"].iter().any(|mark| trimmed.starts_with(mark)) {
         return Ok(Opened::Stream(text.to_owned()));
     }
     match serde_json::from_str::<Value>(text) {

@@ -13,8 +13,8 @@ use super::prices::PriceTable;
 use super::profiles::{Wire, resolve};
 use super::wire::{Answer, Fault, RawReply, WireCall};
 use super::{
-    ChatModel, ChatRequest, EventSink, Exchange, ModelError, ModelEvent, ModelIdentity, Money, Origin,
-    anthropic, bedrock, gemini, ollama, openai_chat, openai_responses,
+    ChatModel, ChatRequest, EventSink, Exchange, ModelError, ModelEvent, ModelIdentity, Money, anthropic,
+    bedrock, gemini, ollama, openai_chat, openai_responses,
 };
 
 /// A model behind one of the provider wires.
@@ -89,17 +89,7 @@ impl ProviderModel {
         if let Some(returned) = &answer.model {
             self.notice(returned);
         }
-        let exchange = Exchange {
-            outcome: answer.outcome,
-            text: answer.text,
-            thinking: answer.thinking,
-            finish: answer.finish,
-            usage: answer.usage,
-            cost,
-            model: answer.model,
-            attempts,
-            origin: Origin::Live,
-        };
+        let exchange = answer.into_exchange(cost, attempts, &self.caller.secrets);
         self.meter.record(self.endpoint.role, &self.identity, &request.id, &exchange);
         exchange
     }

@@ -97,15 +97,19 @@ impl Secrets {
         }
     }
 
-    /// The text without secrets: the configured values, and whatever looks like a provider's key.
+    /// A message without secrets: the configured values, and whatever looks like a provider's key.
     pub fn redact(&self, text: &str) -> String {
-        let mut text = text.to_owned();
+        redact_key_shapes(&self.redact_values(text.to_owned()))
+    }
+
+    /// A model's text without the configured values; otherwise it stays as the model wrote it.
+    pub fn redact_values(&self, mut text: String) -> String {
         for value in &self.values {
             if text.contains(value.as_str()) {
                 text = text.replace(value.as_str(), REDACTED);
             }
         }
-        redact_key_shapes(&text)
+        text
     }
 }
 

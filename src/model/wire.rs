@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::hints::Hint;
-use super::{Failure, Money, Outcome, Usage};
+use super::text::Secrets;
+use super::{Exchange, Failure, Money, Origin, Outcome, Usage};
 
 /// Response or request headers; names are in lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -107,6 +108,22 @@ impl Answer {
             usage: None,
             cost: None,
             model: None,
+        }
+    }
+
+    /// The exchange of a call that was made now. Secrets that a model repeats are taken out here, before anything
+    /// is shown, stored or sent on.
+    pub(crate) fn into_exchange(self, cost: Option<Money>, attempts: u32, secrets: &Secrets) -> Exchange {
+        Exchange {
+            outcome: self.outcome,
+            text: secrets.redact_values(self.text),
+            thinking: self.thinking.map(|text| secrets.redact_values(text)),
+            finish: self.finish.map(|text| secrets.redact(&text)),
+            usage: self.usage,
+            cost,
+            model: self.model,
+            attempts,
+            origin: Origin::Live,
         }
     }
 

@@ -454,7 +454,11 @@ impl Connecting<'_> {
             }
         };
         let keeps_state = templates.is_stateful();
-        let place = Place { base: settings.turn.url.clone(), model: identity.model.clone(), key_env: None };
+        let place = Place {
+            base: settings.turn.url.clone(),
+            model: identity.model.clone(),
+            key_env: Some(self.settings.env.join(", ")).filter(|names| !names.is_empty()),
+        };
         let caller = self.caller(place, transport?, &settings.turn.url, "");
         let made = http_endpoint::HttpModel::new(
             identity.clone(),

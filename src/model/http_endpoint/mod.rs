@@ -6,6 +6,7 @@ mod templates;
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -18,7 +19,7 @@ use super::prices::PriceTable;
 use super::provider::price;
 use super::wire::{Answer, Fault, Headers, RawReply, WireCall};
 use super::{
-    ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelEvent, ModelIdentity, Origin, Outcome, Role,
+    ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelEvent, ModelIdentity, Outcome, Role,
 };
 use crate::config::model::HttpSettings;
 pub(crate) use templates::Templates;
@@ -57,6 +58,8 @@ pub(crate) struct HttpModel {
     caller: Caller,
     prices: Arc<PriceTable>,
     sessions: Mutex<BTreeMap<String, Session>>,
+    /// A turn has worked, so the key and the address are right.
+    worked: AtomicBool,
 }
 
 impl HttpModel {
@@ -68,7 +71,16 @@ impl HttpModel {
         caller: Caller,
         prices: Arc<PriceTable>,
     ) -> Self {
-        Self { identity, role, settings, templates, caller, prices, sessions: Mutex::default() }
+        Self {
+            identity,
+            role,
+            settings,
+            templates,
+            caller,
+            prices,
+            sessions: Mutex::default(),
+            worked: AtomicBool::new(false),
+        }
     }
 
     fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Session>> {
@@ -179,7 +191,12 @@ impl HttpModel {
                     format!("status {}: the chatbot no longer knows the conversation", reply.status);
                 return Err(Fault::new(Failure::Restart, message));
             }
-            reading::turn(&self.settings, reply, now)
+            let read = reading::turn(&self.settings, reply, now);
+            if reply.status == 403 && self.worked.load(Ordering::Relaxed) {
+                // A firewall that dislikes one message is no reason to end the run.
+                return read.map_err(|fault| Fault::new(Failure::BadRequest, fault.message));
+            }
+            read
         };
         let stream = self.settings.stream.as_ref();
         let complete = |body: &[u8]| stream.is_some_and(|stream| reading::is_complete(stream, body));
@@ -188,6 +205,7 @@ impl HttpModel {
             Plan { build: &build, parse: &parse, complete: stream.map(|_| complete), repeat: self.repeat() };
         let returned = self.caller.call(&plan).await?;
         session.turns += 1;
+        self.worked.store(true, Ordering::Relaxed);
         self.keep_cookies(session, &returned.headers);
         Ok(returned)
     }
@@ -214,17 +232,7 @@ impl ChatModel for HttpModel {
             let Returned { answer, attempts, .. } = self.turn(&mut session, request).await?;
             let names = [answer.model.as_deref(), Some(self.identity.model.as_str()), None];
             let cost = price(&self.prices, &self.identity.provider, names, answer.usage.as_ref());
-            let exchange = Exchange {
-                outcome: answer.outcome,
-                text: answer.text,
-                thinking: answer.thinking,
-                finish: answer.finish,
-                usage: answer.usage,
-                cost,
-                model: answer.model,
-                attempts,
-                origin: Origin::Live,
-            };
+            let exchange = answer.into_exchange(cost, attempts, &self.caller.secrets);
             self.caller.meter.record(self.role, &self.identity, &request.id, &exchange);
             session.last = Some((request.id.step.clone(), exchange.clone()));
             self.sessions().insert(conversation.clone(), session);

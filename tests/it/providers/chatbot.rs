@@ -219,6 +219,32 @@ async fn a_stateful_chatbot_is_not_joined_in_the_middle() {
     }
 }
 
+/// A wrong key ends the run; a firewall that dislikes one message ends one conversation. Neither shows the key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_forbidden_message_is_told_from_a_wrong_key() {
+    let server = Server::start(|n, seen| {
+        let token = seen.header("authorization").unwrap_or("").to_owned();
+        let bytes = match n {
+            1 => said(&format!("you sent {token}")),
+            _ => reply(403, json!({"error": format!("blocked, {token}")}).to_string()),
+        };
+        vec![Act::Write(bytes)]
+    })
+    .await;
+    let mut http = stateless(server.url("chat"));
+    http.turn.headers.insert("authorization".to_owned(), "Bearer ${BOT_TOKEN}".to_owned());
+    for (first, failure) in [(true, Failure::BadRequest), (false, Failure::Auth)] {
+        let (context, _) = context();
+        let model = connected(Role::Candidate, &settings(http.clone()), &context);
+        if first {
+            assert_eq!(model.reply(&turn(1)).await.unwrap().text, "you sent Bearer [redacted]");
+        }
+        let error = model.reply(&turn(2)).await.unwrap_err();
+        assert!(error.failure == failure && error.message.contains("blocked, Bearer [redacted]"), "{error}");
+        assert_eq!(error.message.contains("BOT_TOKEN"), failure == Failure::Auth, "{error}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_session_restarts_the_conversation() {
     let server = Server::start(|n, seen| {

@@ -241,7 +241,11 @@ async fn ollama_is_not_given_a_prompt_that_cannot_fit() {
 async fn bedrock() {
     let id = "us.anthropic.claude-haiku-4-5-v1:0";
     let seen = sent(
-        |base| ModelSettings { temperature: Some(0.5), ..settings("bedrock", id, base) },
+        |base| ModelSettings {
+            temperature: Some(0.5),
+            effort: Some(Effort::Low),
+            ..settings("bedrock", id, base)
+        },
         Role::Judge,
         &request(1),
     )
@@ -254,8 +258,15 @@ async fn bedrock() {
             "system": [{"text": "You are a judge."}, {"cachePoint": {"type": "default"}}],
             "messages": [{"role": "user", "content": [{"text": "Is it so?"}]}],
             "inferenceConfig": {"maxTokens": 4096, "temperature": 0.5},
+            // This wire takes the schema as text.
+            "outputConfig": {"effort": "low", "textFormat": {"type": "json_schema",
+                "structure": {"jsonSchema": {"name": "answer", "schema": schema().to_string()}}}},
         })
     );
+    // Not every model there can be held to a schema.
+    let seen =
+        sent(|base| settings("bedrock", "amazon.nova-micro-v1:0", base), Role::Judge, &request(1)).await;
+    assert!(seen.body.get("outputConfig").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
