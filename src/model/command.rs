@@ -18,7 +18,7 @@ use tokio::time::timeout;
 
 use super::endpoint::author_word;
 use super::provider::price;
-use super::text::{Secrets, one_line};
+use super::text::{Hidden, Secrets, one_line};
 use super::wire::{Answer, text_at};
 use super::{
     ChatModel, ChatRequest, Exchange, Failure, ModelContext, ModelError, ModelIdentity, Outcome, Role, Usage,
@@ -40,7 +40,7 @@ pub(crate) struct CommandModel {
     identity: ModelIdentity,
     role: Role,
     settings: CommandSettings,
-    environment: Vec<(String, String)>,
+    environment: Hidden<Vec<(String, String)>>,
     limit: Duration,
     secrets: Secrets,
     context: ModelContext,
@@ -75,7 +75,7 @@ impl CommandModel {
             identity,
             role,
             settings,
-            environment,
+            environment: Hidden(environment),
             limit,
             secrets,
             context: context.clone(),
@@ -122,7 +122,7 @@ impl CommandModel {
                 command.env(plain, value);
             }
         }
-        command.envs(self.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        command.envs(self.environment.0.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         if let Some(directory) = &self.settings.directory {
             command.current_dir(directory);
         }

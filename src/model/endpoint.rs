@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::capabilities::{Capabilities, Sampling};
 use super::profiles::{Auth, Profile, Quirk};
+use super::text::Hidden;
 use super::wire::{Headers, Param, WireCall};
 use super::{AnswerFormat, Author, ChatRequest, Role};
 use crate::config::model::Effort;
@@ -18,8 +19,8 @@ pub(crate) struct Endpoint {
     /// Address without a trailing slash.
     pub(crate) base: String,
     pub(crate) model: String,
-    pub(crate) key: Option<Key>,
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) key: Option<Hidden<String>>,
+    pub(crate) headers: Hidden<Vec<(String, String)>>,
     pub(crate) extra_body: Map<String, Value>,
     pub(crate) api_version: Option<String>,
     pub(crate) capabilities: Capabilities,
@@ -29,16 +30,6 @@ pub(crate) struct Endpoint {
     pub(crate) seed: Option<u64>,
     pub(crate) effort: Option<Effort>,
     pub(crate) prompt_cache: bool,
-}
-
-/// A key; shows itself to nobody.
-#[derive(Clone)]
-pub(crate) struct Key(pub(crate) String);
-
-impl std::fmt::Debug for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Key")
-    }
 }
 
 /// What a provider has refused so far: not sent again in this run.
@@ -163,7 +154,7 @@ impl Draft<'_> {
 
     /// Adds the configured headers and body fields, which win.
     pub(crate) fn finish(mut self) -> WireCall {
-        for (name, value) in &self.endpoint.headers {
+        for (name, value) in &self.endpoint.headers.0 {
             self.headers.set(name, value.clone());
         }
         merge(&mut self.body, &Value::Object(self.endpoint.extra_body.clone()));

@@ -1,5 +1,7 @@
 //! Bounding and redacting of text that goes into messages, logs and files.
 
+use std::fmt;
+
 use unicode_segmentation::UnicodeSegmentation;
 
 /// What stands in place of a secret.
@@ -47,6 +49,16 @@ pub fn without_tags(html: &str) -> String {
     text
 }
 
+/// A value that debug output does not show.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Hidden<T>(pub(crate) T);
+
+impl<T> fmt::Debug for Hidden<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[hidden]")
+    }
+}
+
 /// The secrets of a run, taken out of every text that leaves the model layer.
 #[derive(Clone, Default)]
 pub struct Secrets {
@@ -54,8 +66,8 @@ pub struct Secrets {
     values: Vec<String>,
 }
 
-impl std::fmt::Debug for Secrets {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Secrets({})", self.values.len())
     }
 }

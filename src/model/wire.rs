@@ -1,5 +1,7 @@
 //! What every wire speaks in: a call to send, a raw reply, an answer or a fault. Pure values, no connection.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use super::hints::Hint;
@@ -7,8 +9,15 @@ use super::text::Secrets;
 use super::{Exchange, Failure, Money, Origin, Outcome, Usage};
 
 /// Response or request headers; names are in lower case.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Headers(Vec<(String, String)>);
+
+impl fmt::Debug for Headers {
+    /// Names only: values hold keys and cookies.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
 
 impl Headers {
     /// From pairs, names in any case.

@@ -15,13 +15,13 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::model::caller::{Caller, Memory, Patience, Place};
 use crate::model::capabilities;
 use crate::model::cassette::{CassetteMode, Recorder, digest};
-use crate::model::endpoint::{Endpoint, Key};
+use crate::model::endpoint::Endpoint;
 use crate::model::metered::Metered;
 use crate::model::prices::{Price, PriceTable};
 use crate::model::profiles::{KeyRule, Profile, Quirk, Wire, names_fixed_version, resolve};
 use crate::model::provider::ProviderModel;
 use crate::model::scripted::{self, Scripted};
-use crate::model::text::Secrets;
+use crate::model::text::{Hidden, Secrets};
 use crate::model::transport::{Timeouts, Transport};
 use crate::model::{ChatModel, ModelContext, ModelIdentity, Role, command, http_endpoint};
 
@@ -248,12 +248,12 @@ impl Connecting<'_> {
         self.error(Code::MissingCredential, message, "set it in the job's `env`, from a repository secret");
     }
 
-    fn key(&mut self, profile: &Profile) -> Option<Key> {
+    fn key(&mut self, profile: &Profile) -> Option<Hidden<String>> {
         let name = self.settings.key_env.as_deref().or(profile.key_env.as_deref())?;
         if let Some(value) = self.context.env.get(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty())
         {
             self.secrets.add(&value);
-            return Some(Key(value));
+            return Some(Hidden(value));
         }
         // A server of one's own may want no key; naming a variable says that it does.
         let required = self.settings.key_env.is_some()
@@ -354,7 +354,7 @@ impl Connecting<'_> {
             base,
             model,
             key,
-            headers,
+            headers: Hidden(headers),
             extra_body: s.extra_body.clone(),
             api_version: s.api_version.clone(),
             capabilities,

@@ -17,6 +17,7 @@ use super::caller::{Caller, Plan, Repeat, Returned};
 use super::endpoint::{Adapted, author_word};
 use super::prices::PriceTable;
 use super::provider::price;
+use super::text::Hidden;
 use super::wire::{Answer, Fault, Headers, RawReply, WireCall};
 use super::{
     ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelEvent, ModelIdentity, Outcome, Role,
@@ -32,7 +33,7 @@ struct Session {
     conversation: String,
     /// The chatbot's own id.
     id: Option<String>,
-    cookies: BTreeMap<String, String>,
+    cookies: Hidden<BTreeMap<String, String>>,
     turns: u64,
     /// The step of the latest turn and what came back.
     last: Option<(String, Exchange)>,
@@ -106,9 +107,9 @@ impl HttpModel {
             .templates
             .render(part, &self.settings, values)
             .map_err(|message| Fault::new(Failure::BadRequest, message))?;
-        if !session.cookies.is_empty() {
+        if !session.cookies.0.is_empty() {
             let all =
-                session.cookies.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+                session.cookies.0.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
             call.headers.set("cookie", all.join("; "));
         }
         if let Some(header) = &self.settings.idempotency_header {
@@ -130,7 +131,7 @@ impl HttpModel {
         let mut session = Session {
             conversation: format!("{conversation}-{nonce:016x}"),
             id: None,
-            cookies: BTreeMap::new(),
+            cookies: Hidden::default(),
             turns: 0,
             last: None,
         };
@@ -164,7 +165,7 @@ impl HttpModel {
         for (_, line) in headers.iter().filter(|(name, _)| *name == "set-cookie") {
             let pair = line.split(';').next().unwrap_or(line);
             if let Some((name, value)) = pair.split_once('=') {
-                session.cookies.insert(name.trim().to_owned(), value.trim().to_owned());
+                session.cookies.0.insert(name.trim().to_owned(), value.trim().to_owned());
             }
         }
     }

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use super::pointer;
 use crate::config::model::{HttpCall, HttpSettings, StreamEnd};
-use crate::model::text::{one_line, percent_encode};
+use crate::model::text::{Hidden, one_line, percent_encode};
 use crate::model::wire::{Headers, WireCall};
 
 /// What a template may use.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Values {
     pub(super) user_text: String,
     /// Earlier messages, oldest first.
@@ -62,7 +62,7 @@ impl Part {
 #[derive(Debug)]
 pub(crate) struct Templates {
     engine: Handlebars<'static>,
-    environment: BTreeMap<String, String>,
+    environment: Hidden<BTreeMap<String, String>>,
     /// The chatbot keeps the conversation: a message sent twice is two messages.
     stateful: bool,
 }
@@ -103,7 +103,7 @@ impl Templates {
         let stateful = settings.start.is_some()
             || settings.cookies
             || ["session_id", "conversation_id"].iter().any(|name| texts.contains(name));
-        let environment = environment.iter().cloned().collect();
+        let environment = Hidden(environment.iter().cloned().collect());
         let templates = Self { engine, environment, stateful };
         if problems.is_empty() {
             problems.extend(templates.try_all(settings));
@@ -118,7 +118,7 @@ impl Templates {
 
     /// The listed variables.
     pub(super) fn environment(&self) -> BTreeMap<String, String> {
-        self.environment.clone()
+        self.environment.0.clone()
     }
 
     fn try_all(&self, settings: &HttpSettings) -> Vec<String> {

@@ -383,6 +383,8 @@ async fn cookies_stay_within_their_conversation() {
     let http = HttpSettings { cookies: true, ..stateful(&server) };
     let model = connected(Role::Candidate, &settings(http), &context);
     model.reply(&turn(1)).await.unwrap();
+    let shown = format!("{model:?}");
+    assert!(!shown.contains("bot-token-9876") && !shown.contains("abc"), "{shown}");
     assert_eq!(server.of("turn")[0].header("cookie"), Some("sid=abc"));
     assert_eq!(server.of("start")[0].header("cookie"), None);
 }

@@ -332,6 +332,19 @@ async fn problems_are_said_together_before_the_first_call() {
     assert!(problems.contains("judge: the environment variable OPENAI_API_KEY is not set"), "{problems}");
 }
 
+/// Whatever prints a model prints no key.
+#[tokio::test]
+async fn a_model_that_is_printed_shows_no_key() {
+    let (context, _) = context(Budget::default());
+    let settings = ModelSettings {
+        env: vec!["TEAM_KEY".to_owned()],
+        headers: [("x-team".to_owned(), "${TEAM_KEY}".to_owned())].into(),
+        ..settings("openai", "gpt-6-luna", "http://127.0.0.1:1".to_owned())
+    };
+    let shown = format!("{:?}", connected(Role::Judge, &settings, &context));
+    assert!(shown.contains("gpt-6-luna") && !shown.contains(KEY), "{shown}");
+}
+
 /// A configured sampling parameter that the model is known not to take is not sent, and that is told.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_capability_table_spares_a_refusal() {
