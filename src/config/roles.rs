@@ -169,7 +169,7 @@ fn model(s: &mut Section<'_>, problems: &mut Diagnostics) -> Option<ModelSetting
 
 fn http(s: &mut Section<'_>, problems: &mut Diagnostics) -> Option<HttpSettings> {
     let turn = call(s, "turn", problems);
-    if turn.is_none() && !s.has("turn") {
+    if turn.is_none() && s.get("turn").is_none() {
         problems.push(s.missing("turn").help("`turn` is the request that sends one message to the chatbot"));
     }
     let stream = s.section("stream", problems).and_then(|mut inner| {
