@@ -39,6 +39,25 @@ impl Exit {
         self as u8
     }
 
+    /// One or two sentences for the documentation.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Success => {
+                "The gate passed, or passed with warnings; or a command without a verdict did its work."
+            }
+            Self::GateFailed => "A blocking rule is broken.",
+            Self::Usage => "The command line or an input file is wrong. Nothing was measured.",
+            Self::Inconclusive => {
+                "There is not enough evidence for a verdict, or the run is incomplete. Not a pass."
+            }
+            Self::Provider => "A provider or the machine gave up for good.",
+            Self::PublishFailed => {
+                "Publishing failed, and nothing worse happened. It never softens a verdict."
+            }
+            Self::Internal => "A fault of the tool itself. Please report it.",
+        }
+    }
+
     /// One word for outputs and logs.
     pub fn class(self) -> &'static str {
         match self {

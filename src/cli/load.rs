@@ -27,22 +27,22 @@ pub(super) struct Overrides {
     #[arg(long, value_name = "MODEL", env = "VERA_GATE_JUDGE", value_delimiter = ',')]
     pub(super) judge: Vec<String>,
     /// Only this persona; repeat for several.
-    #[arg(long, value_name = "NAME", alias = "personas", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", env = "VERA_GATE_PERSONA", alias = "personas", value_delimiter = ',')]
     pub(super) persona: Vec<String>,
     /// Only this risk level; repeat for several.
-    #[arg(long, value_name = "LEVEL", value_delimiter = ',')]
+    #[arg(long, value_name = "LEVEL", env = "VERA_GATE_RISK_LEVEL", value_delimiter = ',')]
     pub(super) risk_level: Vec<String>,
     /// So many personas, with the shares of the risk levels kept.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", env = "VERA_GATE_SAMPLE", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) sample: Option<u32>,
     /// Conversations per persona and user model.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", env = "VERA_GATE_RUNS", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) runs: Option<u32>,
     /// Messages per conversation, both sides counted.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    #[arg(long, value_name = "N", env = "VERA_GATE_MAX_MESSAGES", value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub(super) max_messages: Option<u32>,
     /// Seed of sample, order and scripted models.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", env = "VERA_GATE_SEED")]
     pub(super) seed: Option<u64>,
     /// Thresholds: `builtin:pull-request`, `builtin:release`, `builtin:strict` or a file.
     #[arg(long, value_name = "FILE", env = "VERA_GATE_THRESHOLDS")]
@@ -59,6 +59,8 @@ pub(super) struct Overrides {
 #[derive(Debug)]
 pub(super) struct Loaded {
     pub(super) config: Config,
+    /// The file before the changes of the command line.
+    pub(super) source: Source,
     /// What it is called in provenance.
     pub(super) name: String,
     /// The folder its paths are relative to.
@@ -95,7 +97,7 @@ pub(super) fn config(global: &Global, overrides: &Overrides) -> Result<Loaded, E
     };
     let (mut config, warnings) = Config::parse(&source)?;
     apply(&mut config, overrides, &base);
-    Ok(Loaded { config, name: source.name().to_owned(), base, warnings })
+    Ok(Loaded { config, name: source.name().to_owned(), source, base, warnings })
 }
 
 /// Reads a text file of the command line.

@@ -4,6 +4,7 @@ mod baseline;
 mod calibrate;
 mod check;
 mod conclude;
+mod config;
 mod crew;
 mod evidence;
 mod execute;
@@ -19,7 +20,8 @@ mod score;
 mod simulate;
 mod table;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::Resettable;
+use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::error::Error;
 use crate::exit::Exit;
@@ -83,6 +85,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Makes a baseline of a run, or shows one.
     Baseline(baseline::BaselineArgs),
+    /// Shows the configuration that counts.
+    Config(config::ConfigArgs),
     /// Computes VERA-MH's scores from results.csv files.
     Score(score::ScoreArgs),
     /// Compares human ratings with each other, and a judge with them.
@@ -91,8 +95,11 @@ enum Command {
 
 /// Parses the arguments, runs the command and says how it ended.
 pub fn main() -> Exit {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let parsed = without_empty_variables(Cli::command())
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches).map(|cli| (cli, matches)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             // clap prints help and version to standard output, everything else to standard error.
             let exit = if error.use_stderr() { Exit::Usage } else { Exit::Success };
@@ -100,7 +107,7 @@ pub fn main() -> Exit {
         }
     };
     output::start_tracing(&cli.global);
-    match run(&cli) {
+    match run(&cli, &matches) {
         Ok(exit) => exit,
         Err(error) => {
             output::error(&error);
@@ -109,7 +116,19 @@ pub fn main() -> Exit {
     }
 }
 
-fn run(cli: &Cli) -> Result<Exit, Error> {
+/// A workflow sets a variable to nothing when the value it is made of is not given: that changes no setting.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|arg| match arg.get_env() {
+        Some(name) if std::env::var_os(name).is_some_and(|value| value.is_empty()) => {
+            arg.env(Resettable::Reset)
+        }
+        _ => arg,
+    });
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, without_empty_variables))
+}
+
+fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, Error> {
     match &cli.command {
         Command::Check(args) => check::run(args, &cli.global),
         Command::Run(args) => run::run(args, &cli.global),
@@ -118,6 +137,7 @@ fn run(cli: &Cli) -> Result<Exit, Error> {
         Command::Report(args) => report::run(args, &cli.global),
         Command::Baseline(args) => baseline::run(args, &cli.global),
         Command::Simulate(args) => simulate::run(args, &cli.global),
+        Command::Config(args) => config::run(args, &cli.global, matches),
         Command::Score(args) => score::run(args),
         Command::Calibrate(args) => calibrate::run(args, &cli.global),
     }

@@ -4,10 +4,21 @@ use std::fmt;
 
 use crate::escape::terminal;
 
-/// A table; the first column is text and stands left, the others are numbers and stand right.
+/// A table. The first column stands left, the others stand right unless all are text.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
+    texts: Texts,
+}
+
+/// Which columns are text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Texts {
+    /// The first.
+    #[default]
+    First,
+    /// All.
+    All,
 }
 
 impl Table {
@@ -16,6 +27,11 @@ impl Table {
         let mut table = Self::default();
         table.row(heads);
         table
+    }
+
+    /// A table of texts without heads.
+    pub(super) fn of_texts() -> Self {
+        Self { texts: Texts::All, ..Self::default() }
     }
 
     /// Adds a row. Cells may come from inputs: they are escaped.
@@ -37,9 +53,13 @@ impl fmt::Display for Table {
             let mut line = String::new();
             for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
                 let pad = " ".repeat(width.saturating_sub(cell.chars().count()));
-                match column {
-                    0 => line.extend([cell.as_str(), &pad]),
-                    _ => line.extend(["  ", &pad, cell.as_str()]),
+                if column > 0 {
+                    line.push_str("  ");
+                }
+                if column == 0 || self.texts == Texts::All {
+                    line.extend([cell.as_str(), &pad]);
+                } else {
+                    line.extend([pad.as_str(), cell]);
                 }
             }
             writeln!(f, "{}", line.trim_end())?;

@@ -5,6 +5,7 @@
 
 pub mod model;
 mod roles;
+pub mod show;
 mod sweep;
 pub mod yaml;
 

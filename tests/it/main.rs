@@ -10,6 +10,8 @@
 )]
 
 mod calibrate;
+mod config_show;
+mod docs;
 mod escape;
 mod gate;
 mod hfo;
@@ -21,6 +23,7 @@ mod readers;
 mod report;
 mod rubric_flow;
 mod rubric_text;
+mod schema;
 mod scripted;
 mod stats_fixtures;
 mod target;
