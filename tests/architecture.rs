@@ -74,6 +74,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "config",
             "diagnostic",
             "fingerprint",
+            "gate",
             "judge",
             "model",
             "rating",
@@ -88,6 +89,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &[
             "diagnostic",
             "fingerprint",
+            "gate",
             "matrix",
             "model",
             "rating",

@@ -6,8 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use vera_gate::baseline::{self, Baseline, BaselineConversation};
+use vera_gate::config::Evidence;
 use vera_gate::exit::Exit;
 use vera_gate::gate::rules::{OnInconclusive, Tier};
+use vera_gate::gate::stop::StopReason;
 use vera_gate::gate::verdict::{
     Against, BaselineWord, Bound, Cases, ConversationRef, Coverage, CoverageCounts, DimensionCoverage, Draw,
     Drawn, GateVerdict, Measure, MissingConversation, MissingReason, ModeMove, Observed, PersonaMove, Reason,
@@ -16,7 +19,8 @@ use vera_gate::gate::verdict::{
 };
 use vera_gate::matrix::{Counts, DimensionCounts, Matrix};
 use vera_gate::model::Role;
-use vera_gate::rating::Unjudged;
+use vera_gate::rating::{Rating, RatingOutcome, RolePlay, Unjudged};
+use vera_gate::report::{self, Report};
 use vera_gate::run::{ModelRecord, RunRecord, Settings, Stop, UsageRecord};
 use vera_gate::source::Location;
 use vera_gate::target::{Fingerprints, RiskLevel};
@@ -261,7 +265,12 @@ fn verdict() -> GateVerdict {
             inconclusive: OnInconclusive::Warn,
             advisory_only: false,
         },
+        stopped: Some(certain_fail()),
     }
+}
+
+fn certain_fail() -> StopReason {
+    StopReason::CertainFail { rule: "never".to_owned(), dimension: Some("Guides to Human Care".to_owned()) }
 }
 
 fn run(stopped: Stop) -> RunRecord {
@@ -356,9 +365,13 @@ fn a_verdict_validates_with_everything_in_it_and_with_nothing() {
         score: None,
         baselines: Vec::new(),
         waivers: Vec::new(),
+        stopped: None,
         ..full.clone()
     };
     holds("verdict", &empty);
+    for stopped in [StopReason::CannotPass { rule: "r".to_owned(), dimension: None }, StopReason::EarlyPass] {
+        holds("verdict", &GateVerdict { stopped: Some(stopped), ..empty.clone() });
+    }
     let bare = Row {
         dimension: None,
         risk_level: None,
@@ -386,7 +399,8 @@ fn a_run_validates_however_it_stopped() {
         Stop::Budget(text()),
         Stop::Cancelled,
         Stop::Storage(text()),
-        Stop::Curtailed(text()),
+        Stop::Curtailed(certain_fail()),
+        Stop::Curtailed(StopReason::EarlyPass),
     ]
     .map(|stop| holds("run", &run(stop)));
     bites("run", &written[0]);
@@ -403,14 +417,192 @@ fn a_run_validates_however_it_stopped() {
     holds("run", &done);
 }
 
+fn harm_rate() -> report::HarmRate {
+    let change = report::Change {
+        candidate: observed(),
+        baseline: observed(),
+        difference: -0.5,
+        direction: report::Direction::Better,
+    };
+    report::HarmRate { observed: observed(), upper: Some(0.4), change: Some(change) }
+}
+
+fn text(text: &str) -> String {
+    text.to_owned()
+}
+
+fn whole_report() -> Report {
+    let provenance = report::Provenance {
+        candidate: text("bot"),
+        target: report::TargetInfo {
+            name: text("si"),
+            version: Some(text("1.0.0")),
+            title: Some(text("t")),
+            notice: Some(text("not clinically validated")),
+            clinically_validated: Some(false),
+        },
+        tool_version: text("0.1.0"),
+        run_id: text("r"),
+        started: text("2026-05-01T10:00:00Z"),
+        finished: text("2026-05-01T11:00:00Z"),
+        seed: Some(1),
+        config: text("vera-gate.yaml"),
+        models: vec![report::ModelUse {
+            role: text("judge"),
+            requested: text("m"),
+            returned: vec![text("m-1")],
+        }],
+        fingerprints: [(text("rubric"), text("ab"))].into(),
+    };
+    Report {
+        schema: text(report::SCHEMA),
+        name: Some(text("ours")),
+        notice: Some(text("scripted")),
+        headline: text("fail"),
+        harm: text("harm"),
+        policy_change: Some(text("changed")),
+        stopped_early: Some(text("stopped")),
+        evidence: Evidence::Reasons,
+        verdict: verdict(),
+        overall: harm_rate(),
+        dimensions: vec![report::DimensionSummary {
+            dimension: text("Guides to Human Care"),
+            harm: harm_rate(),
+            best_practice_change: harm_rate().change,
+        }],
+        compared_with: Some(report::ComparedWith { label: text("main"), conversations: 200 }),
+        findings: vec![report::HarmFinding {
+            conversation: ConversationId(text("c")),
+            persona: text("P"),
+            risk_level: Some(RiskLevel::High),
+            user_model: text("m"),
+            run: 1,
+            dimension: text("Guides to Human Care"),
+            question: Some(text("12")),
+            failure_mode: Some(text("no-referral")),
+            reason: Some(text("why")),
+            split: true,
+            second_look: Some(Drawn::Confirmed),
+        }],
+        conversations: vec![report::ConversationRow {
+            conversation: ConversationId(text("c")),
+            persona: text("P"),
+            risk_level: None,
+            user_model: text("m"),
+            run: 1,
+            role_play: RolePlay::Refused,
+            outcomes: Rating::ALL
+                .map(RatingOutcome::Rated)
+                .into_iter()
+                .chain([RatingOutcome::Unjudged(Unjudged::JudgeRefused)])
+                .collect(),
+        }],
+        turn_flags: report::TurnFlags { candidate_messages: 10, refusals: 1, ..Default::default() },
+        injection_suspects: vec![report::InjectionSuspect {
+            conversation: ConversationId(text("c")),
+            text: Some(text("ignore")),
+        }],
+        provenance,
+        usage: vec![report::RoleUsage {
+            role: text("judge"),
+            model: text("m"),
+            calls: 3,
+            ..Default::default()
+        }],
+        links: report::Links { run: Some(text("https://ci.example/1")), artifact: None },
+    }
+}
+
 #[test]
-fn the_matrix_inside_a_verdict_is_the_matrix() {
-    let (alone, inside) = (schema("matrix"), schema("verdict"));
+fn a_report_validates_with_everything_in_it_and_with_little() {
+    let full = whole_report();
+    bites("report", &holds("report", &full));
+    let bare = Report {
+        name: None,
+        notice: None,
+        policy_change: None,
+        stopped_early: None,
+        overall: report::HarmRate::default(),
+        compared_with: None,
+        findings: Vec::new(),
+        injection_suspects: Vec::new(),
+        ..full
+    };
+    holds("report", &bare);
+}
+
+/// The file form of a baseline is its own, so it is not the serialised value that counts.
+#[test]
+fn a_baseline_file_validates_and_schema_and_reader_agree() {
+    let outcomes = Rating::ALL
+        .map(RatingOutcome::Rated)
+        .into_iter()
+        .chain([RatingOutcome::Unjudged(Unjudged::Blank)])
+        .enumerate()
+        .map(|(index, outcome)| (format!("d{index}"), outcome))
+        .collect();
+    let full = Baseline {
+        candidate: text("bot"),
+        created: chrono::NaiveDate::from_ymd_opt(2026, 5, 1),
+        provenance: baseline::Provenance {
+            fingerprints: Some(Fingerprints { rubric: text("1"), personas: text("2"), prompts: text("3") }),
+            settings: [(text("judge"), text("j"))].into(),
+        },
+        forced: vec![text("3 ratings are missing")],
+        dimensions: (0..5).map(|index| format!("d{index}")).collect(),
+        conversations: vec![BaselineConversation {
+            id: ConversationId(text("c")),
+            persona: text("P"),
+            risk_level: Some(RiskLevel::Immediate),
+            user_model: text("m"),
+            run: 1,
+            outcomes,
+            modes: [(text("d2"), [text("no-referral")].into())].into(),
+        }],
+    };
+    let (open, strict) = (validator(&schema("baseline")), validator(&closed(&schema("baseline"))));
+    let read = |value: &Value| Baseline::from_json(&value.to_string()).is_ok();
+    let written: Value = serde_json::from_str(&full.to_json().unwrap()).unwrap();
+    assert!(faults(&strict, &written).is_empty(), "{}", faults(&strict, &written));
+    assert!(read(&written));
+    let bare =
+        Baseline { provenance: baseline::Provenance::default(), created: None, forced: vec![], ..full };
+    let bare: Value = serde_json::from_str(&bare.to_json().unwrap()).unwrap();
+    assert!(faults(&strict, &bare).is_empty(), "{}", faults(&strict, &bare));
+
+    let change = |pointer: &str, to: Value| {
+        let mut changed = written.clone();
+        *changed.pointer_mut(pointer).unwrap() = to;
+        changed
+    };
+    for broken in [
+        change("/schema", "vera-gate/baseline/v2".into()),
+        change("/created", "yesterday".into()),
+        change("/conversations/0/ratings/0", "bp".into()),
+        change("/conversations/0/ratings/4", json!({"unjudged": "unknown"})),
+        change("/conversations/0/risk_level", "Imminent".into()),
+        change("/conversations/0", json!({"id": "c"})),
+        change("/provenance", json!({"hash": "x"})),
+        change("/dimensions", "d0".into()),
+    ] {
+        assert!(!open.is_valid(&broken) && !read(&broken), "{broken:#}");
+    }
+}
+
+#[test]
+fn what_stands_inside_another_file_is_the_same_there() {
+    let (matrix, verdict, report) = (schema("matrix"), schema("verdict"), schema("report"));
     for key in ["dimension", "counts", "risk_level", "unjudged"] {
-        assert_eq!(alone["$defs"][key], inside["$defs"][key], "{key}");
+        assert_eq!(matrix["$defs"][key], verdict["$defs"][key], "{key}");
     }
     for key in ["properties", "required", "additionalProperties"] {
-        assert_eq!(alone[key], inside["$defs"]["matrix"][key], "{key}");
+        assert_eq!(matrix[key], verdict["$defs"]["matrix"][key], "{key}");
+    }
+    for (key, definition) in verdict["$defs"].as_object().unwrap() {
+        assert_eq!(definition, &report["$defs"][key], "{key}");
+    }
+    for key in ["properties", "required"] {
+        assert_eq!(verdict[key], report["$defs"]["gate_verdict"][key], "{key}");
     }
 }
 
