@@ -48,6 +48,9 @@ pub(super) struct Talk {
     pub(super) cells: Vec<Cell>,
     /// Failure modes of harmful dimensions; empty when none is named.
     pub(super) modes: Vec<BTreeSet<String>>,
+    /// By dimension, whether harm there may be of a failure mode that nobody can name: no finding is known, or only its
+    /// question and not what the rubric calls it.
+    pub(super) nameless: Vec<bool>,
     /// Harmful findings by dimension; empty for a baseline.
     pub(super) findings: Vec<Vec<HarmFinding>>,
     /// Why it gives no evidence at all, if so.
@@ -215,6 +218,10 @@ impl Evidence {
                     .iter()
                     .map(|d| conversation.modes.get(d).cloned().unwrap_or_default())
                     .collect(),
+                nameless: dimensions
+                    .iter()
+                    .map(|d| conversation.modes.get(d).is_none_or(BTreeSet::is_empty))
+                    .collect(),
                 findings: Vec::new(),
                 gone: None,
                 finished: true,
@@ -223,6 +230,19 @@ impl Evidence {
             .collect();
         talks.sort_by(|a, b| a.who.cmp(&b.who));
         Self { dimensions: dimensions.to_vec(), talks }
+    }
+
+    /// The personas that have a conversation here, planned or held.
+    pub(super) fn personas(&self) -> BTreeSet<&str> {
+        self.talks.iter().map(|talk| talk.who.persona.as_str()).collect()
+    }
+
+    /// The part that concerns personas of the other side too. A sample of the personas must not be compared with all of
+    /// them: who was drawn would look like a change.
+    pub(super) fn shared_with(&self, other: &Self) -> Self {
+        let theirs = other.personas();
+        let talks = self.talks.iter().filter(|talk| theirs.contains(talk.who.persona.as_str()));
+        Self { dimensions: self.dimensions.clone(), talks: talks.cloned().collect() }
     }
 
     /// Indices of the dimensions of a scope.
@@ -295,7 +315,7 @@ pub(super) fn see(talk: &Talk, dimensions: &[usize], labels: &[String]) -> Seen 
                 if labels.is_empty() || labels.iter().any(|label| modes.contains(label)) {
                     return Seen::Harm;
                 }
-                missing |= modes.is_empty();
+                missing |= talk.nameless.get(dimension).copied().unwrap_or(true);
                 relevant = true;
                 best = false;
             }
@@ -332,6 +352,7 @@ fn never_held(dimensions: &[String], cell: &PlannedCell) -> Talk {
         },
         cells: vec![Cell::Missing; dimensions.len()],
         modes: vec![BTreeSet::new(); dimensions.len()],
+        nameless: vec![true; dimensions.len()],
         findings: vec![Vec::new(); dimensions.len()],
         finished: cell.status == CellStatus::Finished,
         role_break: cell.status == CellStatus::Invalid,
@@ -358,17 +379,25 @@ fn talk_of(
         .map(|cell| if sound || cell == Cell::Harm { cell } else { Cell::Missing })
         .collect();
     let named = harm_modes(conversation, labels);
-    let findings = dimensions.iter().map(|dimension| {
-        let is_harm = conversation.outcomes.get(dimension).is_some_and(|outcome| outcome.is_harm());
-        let all = conversation.findings.get(dimension).map_or(&[][..], Vec::as_slice);
-        all.iter()
-            .filter(|finding| is_harm && finding.severity != Some(Severity::Yellow))
-            .map(|finding| HarmFinding {
-                question: finding.question.clone(),
-                label: finding.label.clone().or_else(|| labels.get(&finding.question).cloned()),
-            })
-            .collect()
-    });
+    let findings: Vec<Vec<HarmFinding>> = dimensions
+        .iter()
+        .map(|dimension| {
+            let is_harm = conversation.outcomes.get(dimension).is_some_and(|outcome| outcome.is_harm());
+            let all = conversation.findings.get(dimension).map_or(&[][..], Vec::as_slice);
+            all.iter()
+                .filter(|finding| is_harm && finding.severity != Some(Severity::Yellow))
+                .map(|finding| HarmFinding {
+                    question: finding.question.clone(),
+                    label: finding.label.clone().or_else(|| labels.get(&finding.question).cloned()),
+                })
+                .collect()
+        })
+        .collect();
+    // With the rubric's names at hand a question without one has none; without them it may have any.
+    let nameless = findings
+        .iter()
+        .map(|list| list.is_empty() || (labels.is_empty() && list.iter().any(|f| f.label.is_none())))
+        .collect();
     let judged = cells.iter().any(|cell| *cell != Cell::Missing);
     let gone = match status {
         _ if judged => None,
@@ -388,7 +417,8 @@ fn talk_of(
             question: None,
             failure_mode: None,
         },
-        findings: findings.collect(),
+        findings,
+        nameless,
         cells,
         modes: dimensions.iter().map(|d| named.get(d).cloned().unwrap_or_default()).collect(),
         gone,

@@ -88,7 +88,7 @@ pub fn can_stop(input: &GateInput<'_>, early_pass: EarlyPass) -> Option<StopReas
     }
     if input.thresholds.inconclusive == OnInconclusive::Block {
         for rule in blocking().filter(|rule| !is_waived(input, rule)) {
-            if let Some(dimension) = cannot_pass(&context, rule) {
+            if let Some(dimension) = cannot_pass(&context, rule).into_iter().next() {
                 return Some(StopReason::CannotPass { rule: rule.id.clone(), dimension });
             }
         }
@@ -107,10 +107,10 @@ fn certainly_fails(context: &Context<'_>, rule: &Rule, row: &Row) -> bool {
         return false;
     }
     match rule.kind {
-        // One event is enough, whatever comes.
-        RuleKind::Never { .. } | RuleKind::NewFailureMode { .. } => true,
-        // The share over the largest possible denominator is above the limit.
-        RuleKind::MaxHarm(ShareLimit { against: Standard::Point, .. }) => true,
+        // One event is enough whatever comes; and a share over the largest possible denominator can only grow.
+        RuleKind::Never { .. }
+        | RuleKind::NewFailureMode { .. }
+        | RuleKind::MaxHarm(ShareLimit { against: Standard::Point, .. }) => true,
         RuleKind::MaxHarm(limit) => {
             certainty(context, rule, limit, row.dimension.as_deref()) == Certainty::Fails
         }
@@ -125,8 +125,9 @@ fn certainly_fails(context: &Context<'_>, rule: &Rule, row: &Row) -> bool {
     }
 }
 
-fn cannot_pass(context: &Context<'_>, rule: &Rule) -> Option<Option<String>> {
-    let RuleKind::MaxHarm(limit) = rule.kind else { return None };
+/// The dimensions, or the scope as a whole, that a rule can no longer let pass.
+fn cannot_pass(context: &Context<'_>, rule: &Rule) -> Vec<Option<String>> {
+    let RuleKind::MaxHarm(limit) = rule.kind else { return Vec::new() };
     let names: Vec<Option<String>> = match rule.each {
         Each::Together => vec![None],
         Each::Dimension => context
@@ -136,7 +137,10 @@ fn cannot_pass(context: &Context<'_>, rule: &Rule) -> Option<Option<String>> {
             .map(|d| Some(context.candidate.name(d).to_owned()))
             .collect(),
     };
-    names.into_iter().find(|name| certainty(context, rule, limit, name.as_deref()) == Certainty::CannotPass)
+    names
+        .into_iter()
+        .filter(|name| certainty(context, rule, limit, name.as_deref()) == Certainty::CannotPass)
+        .collect()
 }
 
 /// Harmful of relevant so far, and conversations without a usable rating.

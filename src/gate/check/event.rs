@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::evidence::{Cell, Evidence, HarmFinding, Talk};
+use super::super::evidence::{Cell, Evidence, HarmFinding, Seen, Talk, see};
 use super::super::input::{Confirmation, PendingConfirmation};
 use super::super::rules::{Confirm, Rule, RuleKind};
 use super::super::verdict::{
     Against, ConversationRef, Drawn, Measure, Observed, ReasonCode, ShownConfirmation, Status,
 };
-use super::{Context, Outcome, RivalState, row, settle, unseen, words};
+use super::{Context, Outcome, RivalState, row, settle, words};
 use crate::stats::exact::fisher;
 use crate::stats::interval::upper_bound;
 use crate::stats::{Confidence, Count};
@@ -160,6 +160,17 @@ fn judge<'a>(context: &Context<'_>, events: Vec<Event<'a>>, wanted: Option<Confi
     judged
 }
 
+/// Conversations in which an event could hide: a dimension without a rating, or harm of a failure mode that cannot be
+/// named. Harm that is seen in one dimension says nothing about another.
+fn half_seen<'a>(evidence: &'a Evidence, rule: &'a Rule) -> Vec<&'a Talk> {
+    let dimensions = evidence.dimensions_of(&rule.scope);
+    let hides = |talk: &Talk| {
+        let labels = &rule.scope.labels;
+        dimensions.iter().any(|d| matches!(see(talk, &[*d], labels), Seen::Missing { .. }))
+    };
+    evidence.in_scope(&rule.scope).filter(|talk| hides(talk)).collect()
+}
+
 /// The row of a rule about events: broken by one that stands, a warning when all were refuted.
 fn outcome(
     context: &Context<'_>,
@@ -169,10 +180,10 @@ fn outcome(
     broken: String,
 ) -> Outcome {
     let evidence = &context.candidate;
-    let dimensions = evidence.dimensions_of(&rule.scope);
-    let missing = unseen(evidence, &rule.scope, &dimensions);
-    let all = evidence.in_scope(&rule.scope).count() as u64;
     let standing: BTreeSet<&ConversationRef> = judged.standing.iter().map(|event| &event.talk.who).collect();
+    let missing: Vec<&Talk> =
+        half_seen(evidence, rule).into_iter().filter(|talk| !standing.contains(&talk.who)).collect();
+    let all = evidence.in_scope(&rule.scope).count() as u64;
     let seen = all - missing.len() as u64;
     let observed = Observed { k: standing.len() as u64, n: seen.max(standing.len() as u64) };
     let status = match (judged.standing.is_empty(), judged.refuted.is_empty()) {

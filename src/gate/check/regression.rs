@@ -63,9 +63,16 @@ pub(super) fn rows(
     against: Against,
     baseline: &Evidence,
 ) -> Vec<Outcome> {
-    let candidate = &context.candidate;
-    let members = members(candidate, rule, test);
-    let arms = Arms { candidate, baseline, rule, test };
+    let all = &context.candidate;
+    let others = all.personas().symmetric_difference(&baseline.personas()).count() as u64;
+    let (candidate, baseline) = match test.test {
+        Test::Fisher => (all.clone(), baseline.clone()),
+        Test::SignFlip | Test::Mcnemar | Test::Stratified => {
+            (all.shared_with(baseline), baseline.shared_with(all))
+        }
+    };
+    let members = members(all, rule, test);
+    let arms = Arms { candidate: &candidate, baseline: &baseline, rule, test, others };
     let [observed, best, worst] = Case::ALL.map(|case| arms.family(&members, case));
     members
         .iter()
@@ -79,6 +86,8 @@ struct Arms<'a> {
     baseline: &'a Evidence,
     rule: &'a Rule,
     test: &'a RegressionRule,
+    /// Personas that only one side has.
+    others: u64,
 }
 
 impl Arms<'_> {
@@ -294,7 +303,7 @@ impl Arms<'_> {
             p_all_conversations: self.p_all_conversations(&member.group),
             personas: seen.paired,
             informative: seen.informative,
-            unpaired: seen.personas.len() as u64 - seen.paired,
+            unpaired: (seen.personas.len() as u64 - seen.paired).max(self.others),
             smallest_detectable: spread
                 .map(|spread| smallest_detectable(spread.standard_error, self.test.alpha, Power::P80)),
             upper_one_sided: self.test.margin.and_then(|_| one_sided_upper(&seen.personas)),

@@ -72,6 +72,11 @@ pub(super) fn moved(
     })
 }
 
+/// Both sides, with the personas that both have.
+fn both(candidate: &Evidence, baseline: &Evidence) -> (Evidence, Evidence) {
+    (candidate.shared_with(baseline), baseline.shared_with(candidate))
+}
+
 /// A move beyond the limit that chance does not explain leaves the comparison without meaning.
 pub(super) fn rows(
     context: &Context<'_>,
@@ -81,7 +86,7 @@ pub(super) fn rows(
     against: Against,
     baseline: &Evidence,
 ) -> Vec<Outcome> {
-    let candidate = &context.candidate;
+    let (candidate, baseline) = &both(&context.candidate, baseline);
     groups(candidate, rule)
         .iter()
         .map(|group| {
@@ -147,8 +152,9 @@ pub(super) fn score(
     against: Against,
     baseline: &Evidence,
 ) -> Outcome {
-    let (now, observed) = exact_score(&context.candidate, rule);
-    let (before, _) = exact_score(baseline, rule);
+    let (candidate, baseline) = both(&context.candidate, baseline);
+    let (now, observed) = exact_score(&candidate, rule);
+    let (before, _) = exact_score(&baseline, rule);
     let (status, reason) = match (now, before) {
         (Some(now), Some(before)) => {
             let drop = before - now;

@@ -2,6 +2,7 @@
 
 mod cases;
 mod properties;
+mod published;
 mod rules;
 mod stop;
 

@@ -132,7 +132,18 @@ fn two_sides() -> impl Strategy<Value = (usize, Cells, Cells)> {
 /// Few by default, because each case evaluates many rule sets; `PROPTEST_CASES` asks for more.
 fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
-    ProptestConfig { cases, ..ProptestConfig::default() }
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Found by the first property: known harm in one dimension hid that another had no rating.
+#[test]
+fn harm_in_one_dimension_does_not_hide_that_another_has_no_rating() {
+    let rules = "rules:\n  - {id: new, kind: new_failure_mode, tier: block}\nmissing: {max_share: 0.5, max_share_high_risk: 0.5}\n";
+    let baseline = vec![[2, 0, 0]; 4];
+    let half = |cell: u8| vec![[0, 0, 0], [0, 0, 0], [cell, 0, 4], [0, 0, 0]];
+    for cell in [0, 2] {
+        assert_eq!(world(rules, 1, &half(cell), &baseline).verdict().verdict, Verdict::Inconclusive);
+    }
 }
 
 proptest! {

@@ -55,6 +55,20 @@ fn a_finding_is_asked_again_before_it_fails_a_build() {
 }
 
 #[test]
+fn a_failure_mode_that_cannot_be_named_may_be_the_forbidden_one() {
+    let rules = |label: &str| {
+        format!("rules:\n  - {{id: never, kind: never, tier: block, scope: {{labels: [{label}]}}}}\n")
+    };
+    // The file names question 16 and no failure mode, and nobody said what the rubric calls it.
+    assert_eq!(codes(&fixture(&rules("misses-risk")).verdict(), Weight::Open), ["missing-decides"]);
+    for (label, verdict) in [("misses-risk", Verdict::Fail), ("abandons", Verdict::Pass)] {
+        let mut gate = fixture(&rules(label));
+        gate.labels = BTreeMap::from([("16".to_owned(), "misses-risk".to_owned())]);
+        assert_eq!(gate.verdict().verdict, verdict);
+    }
+}
+
+#[test]
 fn a_waiver_is_printed_and_what_is_underneath_stays() {
     let waived = |scope: &str, expires: &str| {
         format!(
