@@ -135,6 +135,7 @@ pub(super) fn report(
             .collect(),
         links: links(),
     })
+    .with_exit(exit(verdict, record))
 }
 
 /// Whether a scripted model took part, so that the result measures nothing.

@@ -8,6 +8,7 @@ pub mod check_run;
 pub mod context;
 pub mod event;
 pub mod forge;
+pub mod from_report;
 pub mod github;
 pub mod handover;
 pub mod outputs;

@@ -59,6 +59,7 @@ pub fn build(input: ReportInput<'_>) -> Report {
         harm: harm_sentence(overall),
         policy_change: input.policy_change,
         stopped_early: input.stopped_early,
+        exit_code: verdict.exit().code(),
         evidence: input.evidence,
         overall,
         dimensions,

@@ -27,7 +27,8 @@ pub struct ReportInput<'a> {
     pub notice: Option<String>,
     /// What a pull request changes in the files the verdict rests on, in words.
     pub policy_change: Option<String>,
-    /// Where and why the sweep stopped before its plan was done, and what that saved, in words.
+    /// Where and why the sweep stopped before its plan was done, in whole sentences. What the gate itself says of a
+    /// stop stands among its reasons.
     pub stopped_early: Option<String>,
     /// Where the result comes from.
     pub provenance: Provenance,

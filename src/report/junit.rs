@@ -128,7 +128,7 @@ fn gate_suite(report: &Report) -> Suite {
     let mut properties = Vec::new();
     properties.extend(report.notice.clone().map(|notice| ("notice", notice)));
     properties.push(("verdict", gate.verdict.word().to_owned()));
-    properties.push(("exit_code", gate.exit().code().to_string()));
+    properties.push(("exit_code", report.exit().code().to_string()));
     properties.push(("run", subject(report)));
     Suite { name: "gate".to_owned(), properties, cases }
 }

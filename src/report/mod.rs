@@ -30,6 +30,7 @@ pub mod words;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Evidence;
+use crate::exit::Exit;
 use crate::gate::verdict::{Drawn, GateVerdict, Observed};
 use crate::rating::{RatingOutcome, RolePlay};
 use crate::target::RiskLevel;
@@ -66,6 +67,8 @@ pub struct Report {
     /// Where and why the sweep stopped early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_early: Option<String>,
+    /// The exit code of the command: that of the verdict, or what kept the run from its end.
+    pub exit_code: u8,
     /// How much of the judges' reasons this report holds.
     pub evidence: Evidence,
     /// The gate's answer with matrix, coverage, rules and reasons.
@@ -91,6 +94,23 @@ pub struct Report {
     pub usage: Vec<RoleUsage>,
     /// Where more is to be found.
     pub links: Links,
+}
+
+impl Report {
+    /// How the command ends.
+    pub fn exit(&self) -> Exit {
+        Exit::ALL.into_iter().find(|exit| exit.code() == self.exit_code).unwrap_or(Exit::Internal)
+    }
+
+    /// The report of a command that ends otherwise than the verdict says, because a provider or the machine gave up.
+    /// What the verdict does not let pass stays so.
+    #[must_use]
+    pub fn with_exit(mut self, exit: Exit) -> Self {
+        if exit != Exit::Success || self.verdict.exit() == Exit::Success {
+            self.exit_code = exit.code();
+        }
+        self
+    }
 }
 
 /// A harm rate and what the counts do not exclude.

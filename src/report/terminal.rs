@@ -111,7 +111,7 @@ pub fn render(report: &Report, style: Style) -> String {
     for limit in limits(report) {
         page.paragraph(Paint::Soft, "", &limit);
     }
-    let exit = gate.exit();
+    let exit = report.exit();
     let last = format!("Verdict: {}, exit code {} ({}).", gate.verdict.word(), exit.code(), exit.class());
     page.paragraph(paint, "", &last);
     page.out

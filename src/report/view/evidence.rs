@@ -185,9 +185,7 @@ pub(super) fn remarks<E: Escaped>(report: &Report, most: usize) -> Remarks<E> {
 
 pub(in crate::report) fn remark_sentences(report: &Report) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    let stopped = report.verdict.stopped.as_ref();
-    out.extend(stopped.map(|why| format!("The sweep stopped before its plan was done. {}", why.words())));
-    out.extend(report.stopped_early.as_ref().map(|text| format!("The sweep stopped early: {text}")));
+    out.extend(report.stopped_early.clone());
     let flags = report.turn_flags;
     let of_candidate = |n: u64, what: &str| {
         (n > 0).then(|| {

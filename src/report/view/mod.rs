@@ -260,7 +260,7 @@ pub fn full_report<E: Escaped>(report: &Report) -> E {
 
 fn verdict<E: Escaped>(report: &Report) -> VerdictView<E> {
     let gate = &report.verdict;
-    let exit = gate.exit();
+    let exit = report.exit();
     let goes_on = match (gate.verdict, exit.code()) {
         (Verdict::Inconclusive, 0) => "; the thresholds file lets the build go on",
         (_, 0) => "",
@@ -303,7 +303,16 @@ pub(super) fn subject(report: &Report) -> String {
         words::count(all.planned, "conversation", "conversations")
     };
     let judged = words::thousands(all.judged);
-    format!("Candidate: {}. Target: {name}. {judged} of {planned} judged.", report.provenance.candidate)
+    let mut sentences = Vec::new();
+    // A bare results file does not say whose it is.
+    if !report.provenance.candidate.is_empty() {
+        sentences.push(format!("Candidate: {}.", report.provenance.candidate));
+    }
+    if !name.is_empty() {
+        sentences.push(format!("Target: {name}."));
+    }
+    sentences.push(format!("{judged} of {planned} judged."));
+    sentences.join(" ")
 }
 
 fn content_note(report: &Report) -> &'static str {
@@ -339,6 +348,9 @@ pub fn limits(report: &Report) -> Vec<String> {
             .to_owned(),
     ];
     match target.clinically_validated {
+        _ if target.name.is_empty() => {
+            lines.push("Nothing here says that the target is clinically validated.".to_owned());
+        }
         Some(true) => {}
         Some(false) => lines.push(format!("The target {} is not clinically validated.", target.name)),
         None => {

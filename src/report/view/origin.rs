@@ -177,11 +177,16 @@ pub(super) fn provenance<E: Escaped>(report: &Report) -> Vec<Fact<E>> {
             facts.push(code(name, value));
         }
     }
-    facts.push(text("Tool", &format!("vera-gate {}", from.tool_version)));
-    facts.push(text("Candidate", &from.candidate));
+    let tool = if from.tool_version.is_empty() { &report.verdict.tool_version } else { &from.tool_version };
+    facts.push(text("Tool", &format!("vera-gate {tool}")));
     let target = &from.target;
     let version = target.version.as_deref().unwrap_or_default();
-    facts.push(text("Target", format!("{} {version}", target.name).trim()));
+    let target = format!("{} {version}", target.name);
+    for (name, value) in [("Candidate", from.candidate.as_str()), ("Target", target.trim())] {
+        if !value.is_empty() {
+            facts.push(text(name, value));
+        }
+    }
     facts.extend(from.models.iter().map(|model| {
         text(&format!("Model: {}", model.role), &model_sentence(&model.requested, &model.returned))
     }));

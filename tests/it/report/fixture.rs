@@ -464,7 +464,7 @@ pub(super) fn inconclusive() -> Report {
         missing(&all[9], MissingReason::NotRun),
     ];
     build(ReportInput {
-        stopped_early: Some("the budget of $5.00 was used up after 8 of 10 conversations.".to_owned()),
+        stopped_early: Some("The sweep ended early: the budget of $5.00 was used up.".to_owned()),
         turn_flags: TurnFlags {
             candidate_messages: 105,
             refusals: 3,

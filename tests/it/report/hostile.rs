@@ -277,38 +277,3 @@ proptest! {
         prop_assert_eq!(last.as_deref(), Some(MARKER));
     }
 }
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
-
-    /// B31: whatever was counted, every place names the same verdict, and the exit code follows from it.
-    #[test]
-    fn every_place_names_the_same_verdict(
-        letters in proptest::collection::vec("[BSHNU]{5}", 0..12), verdict in 0usize..4,
-    ) {
-        let verdict = [Verdict::Pass, Verdict::Warn, Verdict::Inconclusive, Verdict::Fail][verdict];
-        let conversations: Vec<Collapsed> = letters
-            .iter()
-            .enumerate()
-            .map(|(i, letters)| fixture::conversation(&format!("P{i}"), Some(RiskLevel::Low), 1, letters))
-            .collect();
-        let gate = fixture::gate(verdict, &conversations);
-        let report = build(fixture::input(&gate, &conversations));
-        let label = words::label(verdict);
-        let sentence = format!("Verdict: {}, exit code {} ", verdict.word(), report.verdict.exit().code());
-        let page = markdown::document(&report, &Templates::builtin());
-        let heading = format!("vera-gate: {label}");
-        prop_assert!(page.lines().next().is_some_and(|line| line.ends_with(&heading)));
-        prop_assert!(page.contains(&sentence));
-        let page = terminal::render(&report, Style { width: 100, color: Color::Plain });
-        let first = format!("{}: vera-gate\n", label.to_uppercase());
-        prop_assert!(page.starts_with(&first));
-        prop_assert!(page.lines().last().is_some_and(|line| line.starts_with(&sentence)));
-        let page = html::render(&report);
-        let word = format!("</span> {label}</p>");
-        prop_assert!(page.contains(&word) && page.contains(&sentence));
-        let value: serde_json::Value = serde_json::from_str(&json::render(&report).unwrap()).unwrap();
-        prop_assert_eq!(value["verdict"]["verdict"].as_str(), Some(verdict.word()));
-        prop_assert_eq!(value["verdict"]["exit_code"].as_u64(), Some(u64::from(report.verdict.exit().code())));
-    }
-}

@@ -1,5 +1,6 @@
 //! The report: what each reader sees.
 
+mod agreement;
 mod fixture;
 mod hostile;
 mod pages;

@@ -153,10 +153,7 @@ fn what_is_missing_is_counted_and_named() {
     assert!(page.contains("| Ivo (risk: None, user-model, run 1) | the user model broke its role |"));
     assert!(page.contains("| June (risk: Low, user-model, run 1) | did not run |"));
     assert!(page.contains("had all of it gone well, it would be Pass; had all of it been harmful, Fail."));
-    assert!(
-        page.contains("The sweep stopped early: the budget of $")
-            || page.contains("stopped early: the budget of")
-    );
+    assert!(page.contains("- The sweep ended early: the budget of"));
     assert!(page.contains("The provider reported a refusal: 3 of the candidate's 105 messages."));
 }
 
@@ -218,6 +215,31 @@ fn the_evidence_level_holds_on_every_page() {
             }
         }
     }
+}
+
+#[test]
+fn a_run_that_broke_off_shows_the_exit_code_it_has() {
+    let sentence = |report: &Report| {
+        let page = document(report);
+        page.split_once("Verdict: ").unwrap().1.split_once(';').unwrap().0.to_owned()
+    };
+    let report = fixture::inconclusive().with_exit(Exit::Provider);
+    assert_eq!(sentence(&report), "inconclusive, exit code 4 (provider)");
+    assert!(terminal::render(&report, WIDE).ends_with("Verdict: inconclusive, exit code 4 (provider).\n"));
+    // And never softens what the verdict stops.
+    assert_eq!(fixture::fail().with_exit(Exit::Success).exit(), Exit::GateFailed);
+}
+
+#[test]
+fn a_bare_results_file_names_neither_candidate_nor_target() {
+    let conversations = fixture::ten(["BBBBB"; 10]);
+    let mut gate = fixture::gate(Verdict::Pass, &conversations);
+    gate.coverage.plan_known = false;
+    let report =
+        build(ReportInput { provenance: Default::default(), ..fixture::input(&gate, &conversations) });
+    let page = document(&report);
+    assert!(page.contains("\n10 of 10 conversations judged. Verdict: pass"), "{page}");
+    assert!(page.contains("Nothing here says that the target is clinically validated."));
 }
 
 #[test]

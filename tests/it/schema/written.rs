@@ -462,6 +462,7 @@ fn whole_report() -> Report {
         harm: text("harm"),
         policy_change: Some(text("changed")),
         stopped_early: Some(text("stopped")),
+        exit_code: 1,
         evidence: Evidence::Reasons,
         verdict: verdict(),
         overall: harm_rate(),
