@@ -137,10 +137,8 @@ fn show(reference: &str) -> Result<Exit, Error> {
     let known = evidence::baseline(reference, Path::new(""))
         .ok_or_else(|| Error::Usage(format!("the baseline `{reference}` does not exist")))?;
     let baseline = known.baseline.map_err(|fault| Error::Usage(format!("`{reference}`: {fault}")))?;
-    let mut text = String::new();
-    let mut line = |name: &str, value: &str| {
-        text.push_str(&format!("{name:<14}{value}\n"));
-    };
+    let mut lines = Vec::new();
+    let mut line = |name: &str, value: &str| lines.push(format!("{name:<14}{value}"));
     line("candidate", if baseline.candidate.is_empty() { "unknown" } else { &baseline.candidate });
     line("blessed", &baseline.created.map_or_else(|| "unknown".to_owned(), |day| day.to_string()));
     line("conversations", &baseline.conversations.len().to_string());
@@ -156,14 +154,11 @@ fn show(reference: &str) -> Result<Exit, Error> {
         line("forced", forced);
     }
     let matrix: Matrix = super::conclude::matrix_of(&baseline);
-    text.push('\n');
+    lines.push(String::new());
     for row in &matrix.dimensions {
         let (harm, relevant) = (row.all.high_potential_for_harm, row.all.relevant());
-        text.push_str(&format!(
-            "{}: {harm} of {relevant} relevant with high potential for harm\n",
-            row.dimension
-        ));
+        lines.push(format!("{}: {harm} of {relevant} relevant with high potential for harm", row.dimension));
     }
-    output::result(&text)?;
+    output::result(&(lines.join("\n") + "\n"))?;
     Ok(Exit::Success)
 }

@@ -2,11 +2,15 @@
 
 use clap::{Args, ValueEnum};
 
-use super::load::{self, Overrides};
-use super::{Global, output};
+use super::load::Overrides;
+use super::prepare::{self, Keys};
+use super::{Global, evidence, execute, output};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
+use crate::escape::terminal;
 use crate::exit::Exit;
+use crate::model::Role;
+use crate::model::probe::probe;
 use crate::source::FileSet;
 use crate::target::{Checked, summary};
 
@@ -19,6 +23,9 @@ pub(super) struct CheckArgs {
     /// A target, a rubric.tsv or a personas.tsv; without it the configuration and all it names.
     #[arg(value_name = "TARGET")]
     pub(super) target_path: Option<String>,
+    /// Also makes one tiny call per role.
+    #[arg(long)]
+    live: bool,
     /// How to print a target.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -61,11 +68,58 @@ fn target(path: &str, format: Format, global: &Global) -> Result<Exit, Error> {
     Ok(Exit::Success)
 }
 
+/// Everything a run reads. Keys may be missing here, unless calls are to be made.
 fn configuration(args: &CheckArgs, global: &Global) -> Result<Exit, Error> {
-    let loaded = load::config(global, &args.overrides)?;
-    output::warnings(&loaded.warnings, global);
-    let (checked, warnings) = crate::target::check(&loaded.config.target, &loaded.files())?;
-    output::warnings(&warnings, global);
-    output::result(&format!("configuration: {}\n{}", loaded.name, summary::summary(&checked)))?;
-    Ok(Exit::Success)
+    let keys = if args.live { Keys::Needed } else { Keys::Optional };
+    let prepared = prepare::checked(global, &args.overrides, keys)?;
+    let config = &prepared.loaded.config;
+    let mut lines = vec![format!("configuration  {}", prepared.loaded.name)];
+    let mut line = |name: &str, value: &str| lines.push(format!("{name:<15}{value}"));
+    for model in execute::models(&prepared, &std::collections::BTreeMap::new()) {
+        let pinned = if model.pinned { "" } else { " (not one fixed version)" };
+        line(model.role.word(), &format!("{}/{}{pinned}", model.provider, model.requested));
+    }
+    line("conversations", &prepared.plan.cells.len().to_string());
+    line("thresholds", &format!("{} ({} rules)", prepared.thresholds.name, prepared.thresholds.rules.len()));
+    if let Some(reference) = &config.gate.baseline {
+        line("baseline", &baseline_words(reference, &prepared.loaded.base)?);
+    }
+    for warning in &prepared.crew.warnings {
+        line("warning", warning);
+    }
+    let target = summary::summary(&Checked::Target(Box::new((*prepared.target).clone())));
+    output::result(&format!("{}\n\n{target}", lines.join("\n")))?;
+    if args.live { live(&prepared) } else { Ok(Exit::Success) }
+}
+
+fn baseline_words(reference: &str, base: &std::path::Path) -> Result<String, Error> {
+    match evidence::baseline(reference, base) {
+        None => Ok(format!("{reference} does not exist yet")),
+        Some(evidence::Known { baseline: Ok(baseline), .. }) => {
+            Ok(format!("{reference} ({} conversations)", baseline.conversations.len()))
+        }
+        Some(evidence::Known { baseline: Err(fault), .. }) => {
+            Err(Error::Usage(format!("gate.baseline `{reference}`: {fault}")))
+        }
+    }
+}
+
+/// One tiny call per role.
+fn live(prepared: &prepare::Prepared) -> Result<Exit, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Internal(error.to_string()))?;
+    let users = prepared.crew.users.iter().map(|model| (Role::User, model));
+    let candidate = prepared.crew.candidate.iter().map(|model| (Role::Candidate, model));
+    let mut judges: Vec<_> = prepared.crew.judges.iter().map(|judge| (Role::Judge, &judge.model)).collect();
+    judges.dedup_by(|a, b| a.1.identity() == b.1.identity());
+    let mut failed = false;
+    output::result("\n")?;
+    for (role, model) in users.chain(candidate).chain(judges) {
+        let probe = runtime.block_on(probe(role, model.as_ref()));
+        failed |= probe.result.is_err();
+        output::result(&format!("{}\n", terminal::line(&probe.to_string())))?;
+    }
+    Ok(if failed { Exit::Provider } else { Exit::Success })
 }

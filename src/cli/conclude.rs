@@ -11,7 +11,9 @@ use crate::baseline::Baseline;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::input::Confirmation;
-use crate::gate::{BaselineState, GateInput, GateVerdict, PendingConfirmation, Thresholds};
+use crate::gate::{
+    BaselineState, EarlyPass, GateInput, GateVerdict, PendingConfirmation, StopReason, Thresholds,
+};
 use crate::matrix::Matrix;
 use crate::model::scripted;
 use crate::report::{
@@ -71,6 +73,16 @@ pub(super) fn pending(
     baselines: &Baselines,
 ) -> Vec<PendingConfirmation> {
     with_input(evidence, thresholds, baselines, &[], crate::gate::pending_confirmations)
+}
+
+/// Whether a sweep may stop with what is there.
+pub(super) fn can_stop(
+    evidence: &Evidence,
+    thresholds: &Thresholds,
+    baselines: &Baselines,
+    early_pass: EarlyPass,
+) -> Option<StopReason> {
+    with_input(evidence, thresholds, baselines, &[], |input| crate::gate::can_stop(input, early_pass))
 }
 
 fn with_input<T>(
@@ -165,10 +177,10 @@ pub(super) fn matrix_of(baseline: &Baseline) -> Matrix {
 
 fn stopped(stop: &Stop) -> String {
     match stop {
-        Stop::Provider(why) => format!("The sweep ended early: {why}."),
-        Stop::Budget(why) => format!("The sweep ended early: {why}."),
+        Stop::Provider(why) | Stop::Budget(why) | Stop::Storage(why) => {
+            format!("The sweep ended early: {why}.")
+        }
         Stop::Cancelled => "The sweep was cancelled.".to_owned(),
-        Stop::Storage(why) => format!("The sweep ended early: {why}."),
         Stop::Curtailed(reason) => reason.words(),
     }
 }

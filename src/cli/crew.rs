@@ -4,9 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::load::Loaded;
+use super::prepare::Keys;
 use crate::config::Config;
 use crate::config::model::ModelSettings;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::judge::Judge;
 use crate::model::meter::Budget;
 use crate::model::prices::PriceTable;
@@ -68,6 +69,7 @@ pub(super) fn context(loaded: &Loaded, problems: &mut Diagnostics) -> ModelConte
 pub(super) fn connect(
     loaded: &Loaded,
     needed: Needed,
+    keys: Keys,
     context: &ModelContext,
     problems: &mut Diagnostics,
 ) -> Crew {
@@ -75,7 +77,11 @@ pub(super) fn connect(
     let mut connected = |role: Role, settings: &ModelSettings| match model::connect(role, settings, context) {
         Ok(model) => Some(model),
         Err(errors) => {
-            problems.extend(errors);
+            for problem in errors.iter() {
+                let optional = keys == Keys::Optional && problem.code == Code::MissingCredential;
+                let severity = if optional { Severity::Warning } else { problem.severity };
+                problems.push(Diagnostic { severity, ..problem.clone() });
+            }
             None
         }
     };

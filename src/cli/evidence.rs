@@ -12,10 +12,11 @@ use crate::gate::input::CellStatus as GateStatus;
 use crate::matrix::{Collapsed, collapse, read_results};
 use crate::model::Role;
 use crate::rating::Assessment;
-use crate::run::{PlanFile, RunFolder, RunRecord};
+use crate::run::{ModelRecord, PlanFile, RunFolder, RunRecord, Settings};
 use crate::source::Source;
 use crate::sweep::conversation::NotHeld;
 use crate::sweep::scheduler::CellStatus;
+use crate::target::Fingerprints;
 
 /// The evidence of one result, with as much of its origin as is known.
 pub(super) struct Evidence {
@@ -43,6 +44,20 @@ impl Evidence {
             provenance: provenance(&record),
             record: Some(record),
             plan_file: Some(plan),
+        }
+    }
+
+    /// Of a run that is still going on.
+    pub(super) fn of_part(plan: &PlanFile, assessments: Vec<Assessment>, provenance: Provenance) -> Self {
+        Self {
+            dimensions: plan.dimensions.clone(),
+            labels: plan.labels.clone(),
+            plan: Some(plan.conversations.iter().map(planned).collect()),
+            conversations: collapse(&assessments),
+            assessments,
+            provenance,
+            record: None,
+            plan_file: None,
         }
     }
 
@@ -95,8 +110,25 @@ fn planned(conversation: &crate::run::PlannedConversation) -> PlannedCell {
 
 /// What must agree for two runs to be compared.
 pub(super) fn provenance(record: &RunRecord) -> Provenance {
+    comparable(
+        &record.target,
+        record.target_version.as_deref(),
+        &record.fingerprints,
+        &record.models,
+        &record.settings,
+    )
+}
+
+/// What must agree for two runs to be compared, from its parts.
+pub(super) fn comparable(
+    target: &str,
+    version: Option<&str>,
+    fingerprints: &Fingerprints,
+    models: &[ModelRecord],
+    settings: &Settings,
+) -> Provenance {
     let names = |role: Role| {
-        let models = record.models.iter().filter(|model| model.role == role);
+        let models = models.iter().filter(|model| model.role == role);
         models
             .map(|m| {
                 let name = format!("{}/{}", m.provider, m.requested);
@@ -105,18 +137,18 @@ pub(super) fn provenance(record: &RunRecord) -> Provenance {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    let settings = [
-        ("target", record.target.clone()),
-        ("target version", record.target_version.clone().unwrap_or_default()),
+    let stated = [
+        ("target", target.to_owned()),
+        ("target version", version.unwrap_or_default().to_owned()),
         ("user models", names(Role::User)),
         ("judges", names(Role::Judge)),
-        ("messages", record.settings.max_messages.to_string()),
-        ("words", record.settings.max_words.map_or_else(|| "no limit".to_owned(), |words| words.to_string())),
-        ("first speaker", record.settings.first_speaker.clone()),
+        ("messages", settings.max_messages.to_string()),
+        ("words", settings.max_words.map_or_else(|| "no limit".to_owned(), |words| words.to_string())),
+        ("first speaker", settings.first_speaker.clone()),
     ];
     Provenance {
-        fingerprints: Some(record.fingerprints.clone()),
-        settings: settings.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        fingerprints: Some(fingerprints.clone()),
+        settings: stated.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
     }
 }
 
@@ -209,5 +241,5 @@ fn from_git(reference: &str, base: &Path) -> Result<Option<String>, String> {
     if !shown.status.success() {
         return Err(String::from_utf8_lossy(&shown.stderr).trim().to_owned());
     }
-    String::from_utf8(shown.stdout).map(Some).map_err(|_| "the file is not UTF-8".to_owned())
+    String::from_utf8(shown.stdout).map(Some).map_err(|error| format!("the file is not UTF-8: {error}"))
 }

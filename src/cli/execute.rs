@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::prepare::{Prepared, first_speaker, labels_by_question};
 use super::progress::Progress;
 use super::{crew, output};
+use crate::baseline::Provenance;
 use crate::error::Error;
 use crate::judge::Judge;
 use crate::matrix::{EvaluationNames, VeraScores, write_results};
@@ -48,11 +49,11 @@ pub(super) fn execute(
     prepared: &Prepared,
     folder: &Path,
     task: Task,
-    progress: Arc<Progress>,
+    progress: &Arc<Progress>,
 ) -> Result<Executed, Error> {
     let started = Utc::now();
     // Only the first run of a process can be listened to; there is only one.
-    let _earlier = prepared.progress.set(Arc::clone(&progress));
+    let _earlier = prepared.progress.set(Arc::clone(progress));
     let folder = RunFolder::create(folder).map_err(|error| Error::Provider(error.to_string()))?;
     crew::writable(folder.path()).map_err(|error| Error::io(folder.path(), error))?;
     let cancel = prepared.context.cancel.clone();
@@ -103,7 +104,7 @@ pub(super) fn execute(
         judges,
         conversations: prepared.loaded.config.concurrency.conversations as usize,
         cancel: cancel.clone(),
-        listener: Arc::clone(&progress) as Arc<dyn Listener>,
+        listener: Arc::clone(progress) as Arc<dyn Listener>,
         keeper: Arc::new(folder.clone()),
         curtailment,
     });
@@ -181,7 +182,31 @@ async fn asked_to_stop() {
     }
 }
 
-fn plan_file(
+/// What must agree for this run to be compared with another.
+pub(super) fn stated(prepared: &Prepared) -> Provenance {
+    let target = &prepared.target;
+    let version = target.version.as_ref().map(ToString::to_string);
+    super::evidence::comparable(
+        &target.name,
+        version.as_deref(),
+        &target.fingerprints,
+        &models(prepared, &BTreeMap::new()),
+        &settings(prepared),
+    )
+}
+
+fn settings(prepared: &Prepared) -> Settings {
+    let sweep = &prepared.loaded.config.sweep;
+    Settings {
+        runs: sweep.runs,
+        max_messages: sweep.max_messages,
+        max_words: sweep.max_words,
+        first_speaker: first_speaker(sweep.first_speaker).to_owned(),
+        seed: sweep.seed,
+    }
+}
+
+pub(super) fn plan_file(
     prepared: &Prepared,
     status: impl Fn(&crate::transcript::ConversationId) -> CellStatus,
 ) -> PlanFile {
@@ -247,13 +272,7 @@ fn record(
         fingerprints: target.fingerprints.clone(),
         candidate: crew::candidate_name(config),
         models: models(prepared, &seen.returned),
-        settings: Settings {
-            runs: config.sweep.runs,
-            max_messages: config.sweep.max_messages,
-            max_words: config.sweep.max_words,
-            first_speaker: first_speaker(config.sweep.first_speaker).to_owned(),
-            seed: config.sweep.seed,
-        },
+        settings: settings(prepared),
         started: time(started),
         finished: time(Utc::now()),
         planned,
@@ -267,7 +286,8 @@ fn record(
     }
 }
 
-fn models(
+/// The models by role, with what they returned.
+pub(super) fn models(
     prepared: &Prepared,
     returned: &BTreeMap<(Role, String), std::collections::BTreeSet<String>>,
 ) -> Vec<ModelRecord> {

@@ -69,7 +69,7 @@ pub(super) fn run(args: &JudgeArgs, global: &Global) -> Result<Exit, Error> {
     let (path, _) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh)?;
     let meter = Arc::clone(&prepared.context.meter);
     let progress = Arc::new(Progress::new(global, meter, args.run.events.as_deref())?);
-    let executed = execute::execute(&prepared, &path, Task::Judge(transcripts), progress)?;
+    let executed = execute::execute(&prepared, &path, Task::Judge(transcripts), &progress)?;
     let baselines = Baselines::read(&prepared.loaded);
     let evidence = Evidence::of_run(
         executed.record.clone(),

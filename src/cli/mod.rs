@@ -12,6 +12,7 @@ mod gate;
 mod judge;
 mod load;
 mod output;
+mod plan;
 mod prepare;
 mod progress;
 mod report;
@@ -83,6 +84,8 @@ enum Command {
     Gate(Box<gate::GateArgs>),
     /// Renders the report of a run folder again.
     Report(report::ReportArgs),
+    /// Forecasts calls, tokens, money and time, and what the sweep could detect; nothing is called.
+    Plan(Box<plan::PlanArgs>),
     /// Makes a baseline of a run, or shows one.
     Baseline(baseline::BaselineArgs),
     /// Shows the configuration that counts.
@@ -135,6 +138,7 @@ fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, Error> {
         Command::Judge(args) => judge::run(args, &cli.global),
         Command::Gate(args) => gate::run(args, &cli.global),
         Command::Report(args) => report::run(args, &cli.global),
+        Command::Plan(args) => plan::run(args, &cli.global),
         Command::Baseline(args) => baseline::run(args, &cli.global),
         Command::Simulate(args) => simulate::run(args, &cli.global),
         Command::Config(args) => config::run(args, &cli.global, matches),

@@ -17,9 +17,8 @@ pub(super) fn style(global: &Global) -> Style {
     let terminal = io::stdout().is_terminal();
     let color = match global.color {
         super::Color::Always => Color::Ansi,
-        super::Color::Never => Color::Plain,
         super::Color::Auto if terminal && std::env::var_os("NO_COLOR").is_none() => Color::Ansi,
-        super::Color::Auto => Color::Plain,
+        super::Color::Auto | super::Color::Never => Color::Plain,
     };
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     Style { width: columns.unwrap_or(PAGE_WIDTH), color }

@@ -61,12 +61,36 @@ pub(super) fn today() -> NaiveDate {
     Utc::now().date_naive()
 }
 
+/// Whether a missing key refuses the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keys {
+    /// It does: calls will be made.
+    Needed,
+    /// It is worth a warning.
+    Optional,
+}
+
+/// Loads, validates and connects everything, for a look at it.
+pub(super) fn checked(global: &Global, overrides: &Overrides, keys: Keys) -> Result<Prepared, Error> {
+    all(global, overrides, Needed::All, &Recording::default(), keys)
+}
+
 /// Loads, validates and connects.
 pub(super) fn prepare(
     global: &Global,
     overrides: &Overrides,
     needed: Needed,
     recording: &Recording,
+) -> Result<Prepared, Error> {
+    all(global, overrides, needed, recording, Keys::Needed)
+}
+
+fn all(
+    global: &Global,
+    overrides: &Overrides,
+    needed: Needed,
+    recording: &Recording,
+    keys: Keys,
 ) -> Result<Prepared, Error> {
     let loaded = load::config(global, overrides)?;
     let mut problems = loaded.warnings.clone();
@@ -79,7 +103,7 @@ pub(super) fn prepare(
             progress.on(&Event::Note { text: event.to_string() });
         }
     });
-    let crew = crew::connect(&loaded, needed, &context, &mut problems);
+    let crew = crew::connect(&loaded, needed, keys, &context, &mut problems);
     let target = match load_target(&loaded) {
         Ok((target, warnings)) => {
             problems.extend(warnings);

@@ -13,11 +13,13 @@ use super::prepare::{self, Prepared, Recording};
 use super::progress::Progress;
 use super::simulate::RunArgs;
 use super::{Global, output};
+use crate::config::Curtail;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::gate::PendingConfirmation;
 use crate::gate::input::Confirmation;
 use crate::gate::verdict::Draw;
+use crate::gate::{EarlyPass, PendingConfirmation};
+use crate::sweep::scheduler::{CellStatus, Curtailment, Progress as Progressed};
 
 /// Arguments of `run`.
 #[derive(Args, Debug)]
@@ -46,8 +48,9 @@ pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
     }
     let meter = Arc::clone(&prepared.context.meter);
     let progress = Arc::new(Progress::new(global, meter, args.run.events.as_deref())?);
-    let executed = execute::execute(&prepared, &path, Task::Sweep(None), progress)?;
-    let baselines = Baselines::read(&prepared.loaded);
+    let baselines = Arc::new(Baselines::read(&prepared.loaded));
+    let curtailment = curtailment(&prepared, &baselines);
+    let executed = execute::execute(&prepared, &path, Task::Sweep(curtailment), &progress)?;
     let evidence = Evidence::of_run(
         executed.record.clone(),
         executed.plan.clone(),
@@ -63,6 +66,28 @@ pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
         output::note(&format!("everything is in {}", executed.folder.path().display()));
     }
     Ok(conclude::exit(&verdict, evidence.record.as_ref()))
+}
+
+/// Ends the sweep when the verdict can no longer change, if the configuration lets it.
+fn curtailment(prepared: &Prepared, baselines: &Arc<Baselines>) -> Option<Arc<Curtailment>> {
+    let early_pass = match prepared.loaded.config.sweep.curtail {
+        Curtail::Never => return None,
+        Curtail::Certain => EarlyPass::Forbidden,
+        Curtail::EarlyPass => EarlyPass::Allowed,
+    };
+    let plan = execute::plan_file(prepared, |_| CellStatus::NotStarted);
+    let provenance = execute::stated(prepared);
+    let (thresholds, baselines) = (prepared.thresholds.clone(), Arc::clone(baselines));
+    Some(Arc::new(move |progress: &Progressed| {
+        let mut plan = plan.clone();
+        for conversation in &mut plan.conversations {
+            if let Some(status) = progress.statuses.get(&conversation.cell.id) {
+                conversation.status = status.clone();
+            }
+        }
+        let evidence = Evidence::of_part(&plan, progress.assessments.clone(), provenance.clone());
+        conclude::can_stop(&evidence, &thresholds, &baselines, early_pass)
+    }))
 }
 
 /// Takes the second looks. One that cannot be taken is missing: then the finding stands as it was.

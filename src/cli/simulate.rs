@@ -51,7 +51,7 @@ pub(super) fn run(args: &SimulateArgs, global: &Global) -> Result<Exit, Error> {
     }
     let progress =
         Arc::new(Progress::new(global, Arc::clone(&prepared.context.meter), args.run.events.as_deref())?);
-    let executed = execute::execute(&prepared, &path, Task::Sweep(None), progress)?;
+    let executed = execute::execute(&prepared, &path, Task::Sweep(None), &progress)?;
     let record = &executed.record;
     output::result(&format!(
         "{}\n{} of {} conversations held\n",

@@ -52,7 +52,7 @@ fn models_can_be_lists_with_everything_a_provider_takes() {
     .unwrap();
     assert_eq!(config.users.len(), 2);
     assert_eq!(config.users[1].effort, Some(model::Effort::Low));
-    assert_eq!(config.users[1].timeout, Some(Duration::from_secs(120)));
+    assert_eq!(config.users[1].timeout, Some(Duration::from_mins(2)));
     let http = config.candidate.model.http.as_ref().unwrap();
     assert_eq!(http.reply, ["/text"]);
     assert_eq!(http.stream.as_ref().unwrap().end, model::StreamEnd::Data("[DONE]".to_owned()));

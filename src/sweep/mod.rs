@@ -2,6 +2,7 @@
 
 pub mod conversation;
 pub mod event;
+pub mod forecast;
 pub mod journal;
 pub mod plan;
 pub mod role;
