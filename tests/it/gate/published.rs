@@ -138,3 +138,30 @@ fn a_sample_of_the_personas_is_compared_with_their_own_part_of_the_baseline() {
     assert_eq!((facts.baseline.k, facts.baseline.n, facts.candidate.k, facts.candidate.n), (0, 40, 20, 40));
     assert_eq!((found.verdict, facts.unpaired), (Verdict::Fail, 80));
 }
+
+#[test]
+fn the_pages_print_numbers_that_are_true() {
+    use vera_gate::stats::interval::upper_bound;
+    use vera_gate::stats::{Confidence, Count};
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let page = text(&docs.join("why-twenty-is-not-enough.md"));
+    let rows: Vec<(u64, f64)> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" % |")?.split_once(" | "))
+        .filter_map(|(n, percent)| Some((n.parse().ok()?, percent.parse().ok()?)))
+        .collect();
+    assert_eq!(rows.len(), 6);
+    for (n, percent) in rows {
+        let upper = upper_bound(Count::new(0, n).unwrap(), Confidence::P95).unwrap();
+        assert!((upper * 100.0 - percent).abs() <= 0.05 + 1e-9, "{n}: {upper}");
+    }
+    let gate = text(&docs.join("gate.md"));
+    for kind in vera_gate::gate::rules::RuleKind::WORDS {
+        assert!(gate.contains(&format!("`{kind}`")), "{kind} is not explained");
+    }
+    let shifted = root().join("fixtures/gate/max_not_relevant_shift");
+    let found = Gate::of_results(&text(&shifted.join("thresholds.yaml")), &shifted.join("fail.csv"))
+        .against(&shifted.join("baseline.csv"))
+        .verdict();
+    assert!(found.rules[1].rows[0].reason.contains("p = 0.0020"), "{}", found.rules[1].rows[0].reason);
+}
