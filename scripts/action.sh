@@ -44,6 +44,7 @@ fetch_base() {
 publish() {
   local args=(publish "$@" --comment-id "${INPUT_COMMENT_ID:-default}" --check-name "${INPUT_CHECK_NAME:-vera-gate}")
   [ -z "${INPUT_COMMENT_AUTHOR:-}" ] || args+=(--comment-author "$INPUT_COMMENT_AUTHOR")
+  [ -z "${INPUT_CONFIG:-}" ] || args+=(--config "$INPUT_CONFIG")
   [ -z "${INPUT_HAND_OVER:-}" ] || args+=(--hand-over "$INPUT_HAND_OVER")
   args+=(--to "${INPUT_PUBLISH:-all}")
   GITHUB_TOKEN="${INPUT_GITHUB_TOKEN:-}" "$VERA_GATE" "${args[@]}"

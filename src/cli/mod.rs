@@ -15,6 +15,7 @@ mod output;
 mod plan;
 mod prepare;
 mod progress;
+mod publish;
 mod report;
 mod run;
 mod score;
@@ -90,6 +91,8 @@ enum Command {
     Baseline(baseline::BaselineArgs),
     /// Shows the configuration that counts.
     Config(config::ConfigArgs),
+    /// Shows a result on the pull request, in a check and in the job.
+    Publish(publish::PublishArgs),
     /// Computes VERA-MH's scores from results.csv files.
     Score(score::ScoreArgs),
     /// Compares human ratings with each other, and a judge with them.
@@ -142,6 +145,7 @@ fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, Error> {
         Command::Baseline(args) => baseline::run(args, &cli.global),
         Command::Simulate(args) => simulate::run(args, &cli.global),
         Command::Config(args) => config::run(args, &cli.global, matches),
+        Command::Publish(args) => publish::run(args, &cli.global),
         Command::Score(args) => score::run(args),
         Command::Calibrate(args) => calibrate::run(args, &cli.global),
     }

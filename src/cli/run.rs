@@ -12,7 +12,7 @@ use super::load::Overrides;
 use super::prepare::{self, Prepared, Recording};
 use super::progress::Progress;
 use super::simulate::RunArgs;
-use super::{Global, output};
+use super::{Global, output, publish};
 use crate::config::Curtail;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -39,6 +39,7 @@ pub(super) struct RunCommand {
 
 /// Runs the command.
 pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
+    publish::refuse_untrusted(global, args.run.i_accept_pwn_risk)?;
     let prepared = prepare::prepare(global, &args.overrides, Needed::All, &args.recording)?;
     let templates = conclude::templates(&prepared.loaded)?;
     let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh)?;

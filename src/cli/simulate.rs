@@ -9,7 +9,7 @@ use super::execute::{self, Found, Task};
 use super::load::Overrides;
 use super::prepare::{self, Recording};
 use super::progress::Progress;
-use super::{Global, output};
+use super::{Global, output, publish};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::run::Stop;
@@ -27,6 +27,9 @@ pub(super) struct RunArgs {
     /// Writes every event as a line of JSON to this file.
     #[arg(long, value_name = "FILE")]
     pub(super) events: Option<String>,
+    /// Runs with secrets on files of a fork's pull request. Strangers can then read the secrets.
+    #[arg(long)]
+    pub(super) i_accept_pwn_risk: bool,
 }
 
 /// Arguments of `simulate`.
@@ -43,6 +46,7 @@ pub(super) struct SimulateArgs {
 
 /// Runs the command.
 pub(super) fn run(args: &SimulateArgs, global: &Global) -> Result<Exit, Error> {
+    publish::refuse_untrusted(global, args.run.i_accept_pwn_risk)?;
     let mut prepared = prepare::prepare(global, &args.overrides, Needed::Talk, &args.recording)?;
     prepared.key.parts.insert("judging".to_owned(), "none".to_owned());
     let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh)?;

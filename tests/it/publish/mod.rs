@@ -4,6 +4,7 @@ mod check;
 mod contract;
 mod fake;
 mod limits;
+mod program;
 
 use std::time::Duration;
 
