@@ -157,7 +157,7 @@ pub struct ModelSettings {
     pub max_retries: Option<u32>,
     /// Longest wait a server may ask for before the call gives up; 120 s by default.
     pub max_retry_wait: Option<Duration>,
-    /// Calls of this role at the same time; 8 by default.
+    /// Calls of this role at the same time; 64 by default.
     pub max_concurrency: Option<u32>,
     /// `http` only, and required there.
     pub http: Option<HttpSettings>,

@@ -151,8 +151,6 @@ pub(crate) struct Recorder {
     role: Role,
     /// Absent when only recordings are played.
     inner: Option<Arc<dyn ChatModel>>,
-    /// The other side keeps the conversation: it cannot go on live after a part that was only replayed.
-    keeps_state: bool,
     cassette: Arc<Cassette>,
     secrets: Secrets,
     meter: Arc<Meter>,
@@ -163,17 +161,11 @@ impl Recorder {
     pub(crate) fn new(
         (role, identity): (Role, ModelIdentity),
         inner: Option<Arc<dyn ChatModel>>,
-        keeps_state: bool,
         cassette: Arc<Cassette>,
         secrets: Secrets,
         meter: Arc<Meter>,
     ) -> Self {
-        Self { identity, role, inner, keeps_state, cassette, secrets, meter }
-    }
-
-    fn find(&self, key: &str) -> Option<Recorded> {
-        let goes_on_live = self.keeps_state && self.inner.is_some();
-        if goes_on_live { None } else { self.cassette.find(key) }
+        Self { identity, role, inner, cassette, secrets, meter }
     }
 
     fn key(&self, request: &ChatRequest) -> String {
@@ -222,7 +214,7 @@ impl ChatModel for Recorder {
     fn reply<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<Exchange, ModelError>> {
         Box::pin(async move {
             let key = self.key(request);
-            if let Some(Recorded::Exchange(exchange)) = self.find(&key) {
+            if let Some(Recorded::Exchange(exchange)) = self.cassette.find(&key) {
                 let exchange = Exchange { origin: Origin::Replayed, ..exchange };
                 self.meter.record(self.role, &self.identity, &request.id, &exchange);
                 return Ok(exchange);
@@ -247,7 +239,7 @@ impl ChatModel for Recorder {
     fn open<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
         Box::pin(async move {
             let key = self.opening_key(conversation);
-            let recorded = self.find(&key);
+            let recorded = self.cassette.find(&key);
             let Some(inner) = &self.inner else {
                 return match recorded {
                     Some(Recorded::Opened(greeting)) => Ok(greeting),

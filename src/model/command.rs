@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
+use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -17,6 +17,7 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 
 use super::endpoint::author_word;
+use super::http_endpoint::own_replies;
 use super::provider::price;
 use super::text::{Hidden, Secrets, one_line};
 use super::wire::{Answer, text_at};
@@ -46,6 +47,8 @@ pub(crate) struct CommandModel {
     context: ModelContext,
     slots: Semaphore,
     processes: SyncMutex<BTreeMap<String, Arc<Mutex<Process>>>>,
+    /// Messages that were answered, by conversation.
+    talked: SyncMutex<BTreeMap<String, u64>>,
 }
 
 #[derive(Debug)]
@@ -81,6 +84,7 @@ impl CommandModel {
             context: context.clone(),
             slots: Semaphore::new(permits.min(Semaphore::MAX_PERMITS)),
             processes: SyncMutex::default(),
+            talked: SyncMutex::default(),
         }
     }
 
@@ -154,16 +158,21 @@ impl CommandModel {
         Ok(process)
     }
 
-    /// The process for a message. One that is gone in the middle of a conversation took the conversation with it.
+    fn talked(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.talked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The process for a message. One that is gone in the middle of a conversation took the conversation with it,
+    /// and a conversation of an earlier run is known to none.
     fn process(&self, request: &ChatRequest) -> Result<Arc<Mutex<Process>>, ModelError> {
+        let known = self.talked().get(&request.id.conversation).copied().unwrap_or(0);
+        if own_replies(request) > known {
+            return Err(
+                self.error(Failure::Restart, "the program does not know this conversation, or has ended")
+            );
+        }
         let name = self.name(&request.id.conversation);
-        if let Some(process) = self.find(name) {
-            return Ok(process);
-        }
-        if self.settings.lifetime == CommandLifetime::PerConversation && request.messages.len() > 1 {
-            return Err(self.error(Failure::Restart, "the program of this conversation has ended"));
-        }
-        self.spawn(name)
+        self.find(name).map_or_else(|| self.spawn(name), Ok)
     }
 
     async fn exchange(&self, request: &ChatRequest) -> Result<Answer, ModelError> {
@@ -203,6 +212,7 @@ impl CommandModel {
             }
         };
         if let Ok(answer) = &result {
+            *self.talked().entry(request.id.conversation.clone()).or_default() += 1;
             process.last = Some((request.id.conversation.clone(), request.id.step.clone(), answer.clone()));
         }
         if result.as_ref().is_err_and(|error| error.failure != Failure::Server) {
@@ -210,6 +220,10 @@ impl CommandModel {
             // Already ended is as good as killed.
             drop(process.child.start_kill());
             self.forget(self.name(&request.id.conversation));
+            match self.settings.lifetime {
+                CommandLifetime::PerConversation => drop(self.talked().remove(&request.id.conversation)),
+                CommandLifetime::Shared => self.talked().clear(),
+            }
         }
         result
     }
@@ -341,6 +355,7 @@ impl ChatModel for CommandModel {
 
     fn open<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
         Box::pin(async move {
+            self.talked().remove(conversation);
             if self.settings.lifetime == CommandLifetime::PerConversation {
                 // Dropping the earlier process ends it.
                 drop(self.forget(conversation));
@@ -352,6 +367,7 @@ impl ChatModel for CommandModel {
 
     fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
         Box::pin(async move {
+            self.talked().remove(conversation);
             if self.settings.lifetime != CommandLifetime::PerConversation {
                 return;
             }

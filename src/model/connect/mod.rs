@@ -28,7 +28,7 @@ use crate::model::{ChatModel, ModelContext, ModelIdentity, Role, command, http_e
 /// What a role may write when nobody says.
 const JUDGE_CAP: u32 = 4096;
 const USER_CAP: u32 = 2048;
-const CONCURRENCY: u32 = 8;
+const CONCURRENCY: u32 = 64;
 const RETRIES: u32 = 3;
 
 /// Settings of one role on their way to a model; collects problems.
@@ -65,11 +65,10 @@ pub fn connect(
     let secrets = connecting.secrets;
     let (made, _warnings) = connecting.problems.finish(made)?;
     Ok(match &context.cassette {
-        None => made.model,
+        None => made,
         Some(cassette) => Arc::new(Recorder::new(
-            (role, made.identity),
-            (!replays).then_some(made.model),
-            made.keeps_state,
+            (role, made.identity().clone()),
+            (!replays).then_some(made),
             Arc::clone(cassette),
             secrets,
             Arc::clone(&context.meter),
@@ -153,18 +152,7 @@ fn identity(role: Role, provider: &str, model: &str, settings: &ModelSettings) -
     ModelIdentity { provider: provider.to_owned(), model, settings: digest(shaping.to_string()) }
 }
 
-struct Made {
-    identity: ModelIdentity,
-    model: Arc<dyn ChatModel>,
-    /// The other side keeps conversations.
-    keeps_state: bool,
-}
-
-impl Made {
-    fn new(identity: ModelIdentity, model: impl ChatModel + 'static, keeps_state: bool) -> Self {
-        Self { identity, model: Arc::new(model), keeps_state }
-    }
-}
+type Made = Arc<dyn ChatModel>;
 
 impl Connecting<'_> {
     fn error(&mut self, code: Code, message: impl std::fmt::Display, help: &str) {
@@ -208,7 +196,7 @@ impl Connecting<'_> {
         match Scripted::new(self.role, character, seed, identity.settings.clone()) {
             Ok(model) => {
                 let model = Metered::new(self.role, Arc::new(model), self.context);
-                Some(Made::new(identity, model, false))
+                Some(Arc::new(model))
             }
             Err(message) => {
                 self.error(Code::UnknownModel, message, "");
@@ -366,7 +354,7 @@ impl Connecting<'_> {
             prompt_cache: s.prompt_cache.unwrap_or(true),
         };
         let made = ProviderModel {
-            identity: identity.clone(),
+            identity,
             endpoint,
             wire,
             family: s.family.clone(),
@@ -376,7 +364,7 @@ impl Connecting<'_> {
             events: self.context.events.clone(),
             seen: Mutex::new(BTreeSet::new()),
         };
-        Some(Made::new(identity, made, false))
+        Some(Arc::new(made))
     }
 
     fn caller(&self, place: Place, transport: Transport, address: &str, key: &str) -> Caller {
@@ -453,7 +441,6 @@ impl Connecting<'_> {
                 return None;
             }
         };
-        let keeps_state = templates.is_stateful();
         let place = Place {
             base: settings.turn.url.clone(),
             model: identity.model.clone(),
@@ -461,14 +448,14 @@ impl Connecting<'_> {
         };
         let caller = self.caller(place, transport?, &settings.turn.url, "");
         let made = http_endpoint::HttpModel::new(
-            identity.clone(),
+            identity,
             self.role,
             settings.clone(),
             templates,
             caller,
             Arc::clone(&self.context.prices),
         );
-        Some(Made::new(identity, made, keeps_state))
+        Some(Arc::new(made))
     }
 
     fn command(
@@ -487,7 +474,7 @@ impl Connecting<'_> {
             return None;
         };
         let made = command::CommandModel::new(
-            identity.clone(),
+            identity,
             self.role,
             settings,
             environment,
@@ -495,7 +482,7 @@ impl Connecting<'_> {
             self.secrets.clone(),
             self.context,
         );
-        Some(Made::new(identity, made, true))
+        Some(Arc::new(made))
     }
 }
 

@@ -20,7 +20,7 @@ use super::provider::price;
 use super::text::Hidden;
 use super::wire::{Answer, Fault, Headers, RawReply, WireCall};
 use super::{
-    ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelEvent, ModelIdentity, Outcome, Role,
+    Author, ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelEvent, ModelIdentity, Outcome, Role,
 };
 use crate::config::model::HttpSettings;
 pub(crate) use templates::Templates;
@@ -35,6 +35,8 @@ struct Session {
     id: Option<String>,
     cookies: Hidden<BTreeMap<String, String>>,
     turns: u64,
+    /// It has greeted.
+    greeted: bool,
     /// The step of the latest turn and what came back.
     last: Option<(String, Exchange)>,
 }
@@ -47,6 +49,11 @@ impl Session {
         let again = request.id.draw > 1 && *step == request.id.step;
         again.then(|| Exchange { usage: None, cost: None, attempts: 0, ..exchange.clone() })
     }
+}
+
+/// How many replies of the called model the request holds: what a chatbot that keeps the conversation must know.
+pub(super) fn own_replies(request: &ChatRequest) -> u64 {
+    request.messages.iter().map(|message| u64::from(message.author == Author::Assistant)).sum()
 }
 
 /// The chatbot.
@@ -133,6 +140,7 @@ impl HttpModel {
             id: None,
             cookies: Hidden::default(),
             turns: 0,
+            greeted: false,
             last: None,
         };
         self.sessions().remove(conversation);
@@ -151,6 +159,7 @@ impl HttpModel {
             let returned = self.caller.call(&plan).await?;
             let (id, said) = read.into_inner().unwrap_or_else(PoisonError::into_inner);
             session.id = id;
+            session.greeted = said.is_some();
             greeting = said;
             self.keep_cookies(&mut session, &returned.headers);
         }
@@ -225,10 +234,20 @@ impl ChatModel for HttpModel {
                 Some(session) => session,
                 None => self.start(conversation).await?.0,
             };
-            if self.templates.is_stateful()
-                && let Some(exchange) = session.answered(request)
-            {
-                return Ok(exchange);
+            if self.templates.is_stateful() {
+                if let Some(exchange) = session.answered(request) {
+                    return Ok(exchange);
+                }
+                if own_replies(request) > session.turns + u64::from(session.greeted) {
+                    let message =
+                        "the conversation began in an earlier run, and the chatbot does not know it";
+                    return Err(ModelError {
+                        role: self.role,
+                        failure: Failure::Restart,
+                        message: message.to_owned(),
+                        attempts: 0,
+                    });
+                }
             }
             let Returned { answer, attempts, .. } = self.turn(&mut session, request).await?;
             let names = [answer.model.as_deref(), Some(self.identity.model.as_str()), None];

@@ -112,7 +112,7 @@ impl Templates {
     }
 
     /// Whether a message sent twice is two messages.
-    pub(crate) fn is_stateful(&self) -> bool {
+    pub(super) fn is_stateful(&self) -> bool {
         self.stateful
     }
 

@@ -200,7 +200,8 @@ async fn another_draw_is_no_second_message() {
     assert_eq!(server.of("chat").len(), 2);
 }
 
-/// A run that goes on from a recording must not talk on in the middle of a conversation that the chatbot never had.
+/// A run that goes on from a recording or a journal must not talk on in the middle of a conversation that the
+/// chatbot of this run never had.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stateful_chatbot_is_not_joined_in_the_middle() {
     let server = Server::start(|_, seen| {
@@ -209,14 +210,23 @@ async fn a_stateful_chatbot_is_not_joined_in_the_middle() {
     .await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cassette.jsonl");
-    for (mode, turns) in [(CassetteMode::Record, 1), (CassetteMode::Continue, 2), (CassetteMode::Replay, 2)] {
+    for mode in [CassetteMode::Record, CassetteMode::Continue, CassetteMode::Replay] {
         let (mut context, _) = context();
         context.cassette = Some(Arc::new(Cassette::open(&path, mode).unwrap()));
         let model = connected(Role::Candidate, &settings(stateful(&server)), &context);
         model.open("p1/r1").await.unwrap();
         assert_eq!(model.reply(&turn(1)).await.unwrap().text, "ok");
-        assert_eq!(server.of("turn").len(), turns, "{mode:?}");
+        assert_eq!(server.of("turn").len(), 1, "{mode:?}");
+        if mode == CassetteMode::Continue {
+            let error = model.reply(&turn(2)).await.unwrap_err();
+            assert_eq!((error.failure, error.attempts), (Failure::Restart, 0));
+            assert_eq!(server.of("turn").len(), 1);
+        }
     }
+    // A chatbot that gets the whole conversation each time can go on anywhere.
+    let (context, _) = context();
+    let model = connected(Role::Candidate, &settings(stateless(server.url("chat"))), &context);
+    assert_eq!(model.reply(&turn(3)).await.unwrap().text, "ok");
 }
 
 /// A wrong key ends the run; a firewall that dislikes one message ends one conversation. Neither shows the key.
