@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use vera_gate::config::model::ModelSettings;
 use vera_gate::config::{Ahead, Config};
@@ -20,7 +19,7 @@ use vera_gate::source::FileSet;
 use vera_gate::sweep::event::Event;
 use vera_gate::sweep::journal::{Journal, Journaled, PlanKey};
 use vera_gate::sweep::plan::Plan;
-use vera_gate::sweep::scheduler::{CellStatus, Keeper, Limited, Work, run};
+use vera_gate::sweep::scheduler::{CellStatus, Keeper, Work, run};
 use vera_gate::target::rubric::{Graph, Semantics};
 use vera_gate::target::{Target, load};
 use vera_gate::transcript::{Transcript, write_jsonl};
@@ -121,8 +120,8 @@ async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
     let parts = BTreeMap::from([("scenario".to_owned(), scenario.name.to_owned())]);
     let stop = CancellationToken::new();
     let journal = Arc::new(Journal::open(folder.path(), &PlanKey::new(parts), stop.clone())?);
-    let context = ModelContext::new(EnvLookup::fixed([]), Budget::default());
-    let calls = Arc::new(Semaphore::new(scenario.at_once));
+    let at_once = u32::try_from(scenario.at_once)?;
+    let context = ModelContext::new(EnvLookup::fixed([]), Budget::default()).limit_calls(at_once);
     let model = |role: Role| -> Result<Arc<dyn ChatModel>> {
         let settings = ModelSettings {
             model: format!("bench-{role}"),
@@ -133,8 +132,7 @@ async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
             ..ModelSettings::default()
         };
         let connected = connect(role, &settings, &context).map_err(said)?;
-        let limited = Arc::new(Limited::new(connected, Arc::clone(&calls)));
-        Ok(Arc::new(Journaled::new(limited, Arc::clone(&journal), Arc::clone(&context.meter))))
+        Ok(Arc::new(Journaled::new(connected, Arc::clone(&journal), Arc::clone(&context.meter))))
     };
     let mut sweep = Config::builtin().sweep;
     sweep.runs = scenario.runs;

@@ -51,7 +51,7 @@ pub(super) fn context(loaded: &Loaded, problems: &mut Diagnostics) -> ModelConte
         time: config.budget.time,
     };
     let env = EnvLookup::new(|name| std::env::var(name).ok());
-    let mut context = ModelContext::new(env, budget);
+    let mut context = ModelContext::new(env, budget).limit_calls(config.concurrency.calls);
     context.seed = config.sweep.seed;
     if let Some(path) = &config.prices {
         match loaded.files().read(path) {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::prepare::{Prepared, first_speaker, labels_by_question};
@@ -22,7 +21,7 @@ use crate::run::{
 };
 use crate::sweep::event::{Event, Listener};
 use crate::sweep::journal::{Journal, JournalError, Journaled};
-use crate::sweep::scheduler::{self, CellStatus, Curtailment, Limited, Stopped, Work};
+use crate::sweep::scheduler::{self, CellStatus, Curtailment, Stopped, Work};
 use crate::transcript::Transcript;
 
 /// What a run left.
@@ -70,11 +69,9 @@ pub(super) fn execute(
         .enable_all()
         .build()
         .map_err(|error| Error::Internal(error.to_string()))?;
-    let calls = Arc::new(Semaphore::new(prepared.loaded.config.concurrency.calls as usize));
     let meter = Arc::clone(&prepared.context.meter);
     let through = |model: &Arc<dyn ChatModel>| -> Arc<dyn ChatModel> {
-        let limited = Arc::new(Limited::new(Arc::clone(model), Arc::clone(&calls)));
-        Arc::new(Journaled::new(limited, Arc::clone(&journal), Arc::clone(&meter)))
+        Arc::new(Journaled::new(Arc::clone(model), Arc::clone(&journal), Arc::clone(&meter)))
     };
     let judge_through = |judge: &Judge| Judge { model: through(&judge.model), ..judge.clone() };
     let judges: Vec<Judge> = prepared.crew.judges.iter().map(judge_through).collect();

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -18,7 +17,7 @@ use super::plan::{Cell, Plan};
 use crate::config::Sweep;
 use crate::gate::stop::StopReason;
 use crate::judge::Judge;
-use crate::model::{ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity};
+use crate::model::{ChatModel, Failure, ModelError};
 use crate::rating::{Assessment, RatingOutcome};
 use crate::target::Target;
 use crate::target::rubric::Graph;
@@ -112,42 +111,6 @@ pub enum Stopped {
     Storage(String),
     /// The rest could not have changed the verdict.
     Curtailed(StopReason),
-}
-
-/// A cap on calls of all roles.
-#[derive(Debug)]
-pub struct Limited {
-    inner: Arc<dyn ChatModel>,
-    calls: Arc<Semaphore>,
-}
-
-impl Limited {
-    /// Puts the cap in front of a model.
-    pub fn new(inner: Arc<dyn ChatModel>, calls: Arc<Semaphore>) -> Self {
-        Self { inner, calls }
-    }
-}
-
-impl ChatModel for Limited {
-    fn identity(&self) -> &ModelIdentity {
-        self.inner.identity()
-    }
-
-    fn reply<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<Exchange, ModelError>> {
-        Box::pin(async move {
-            // A closed semaphore would only mean that the run is over; the call then goes on unlimited.
-            let _permit = self.calls.acquire().await.ok();
-            self.inner.reply(request).await
-        })
-    }
-
-    fn open<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
-        self.inner.open(conversation)
-    }
-
-    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
-        self.inner.close(conversation)
-    }
 }
 
 /// Holds and judges everything, or as much as can be.
