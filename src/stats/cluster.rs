@@ -8,8 +8,10 @@ use super::sign_flip::PersonaCounts;
 use super::special::student_t_quantile;
 use super::value::{Confidence, Count, EffectiveCount, Interval, Sides, StatsError};
 
+mod margin;
 mod monotone;
 
+pub use margin::difference_upper_bound;
 pub use monotone::decision_bounds;
 
 /// How the design effect is chosen.

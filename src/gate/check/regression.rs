@@ -6,9 +6,8 @@ use super::super::evidence::{Case, Evidence, Seen, see};
 use super::super::rules::{Correction, Each, RegressionRule, Rule, Test};
 use super::super::verdict::{Against, Measure, Observed, ReasonCode, Regression, Row, Settling, Status};
 use super::{Context, Outcome, group_name, groups, harmful, moved, row, settle, shift, unseen, words};
-use crate::stats::cluster::{DesignEffectRule, Inference, clustered, difference_interval, rate_difference};
+use crate::stats::cluster::{DesignEffectRule, difference_interval, difference_upper_bound, rate_difference};
 use crate::stats::exact::{fisher, mcnemar, stratified};
-use crate::stats::interval::newcombe;
 use crate::stats::multiplicity::{Hypothesis, holm, tarone_holm};
 use crate::stats::power::smallest_detectable;
 use crate::stats::sequential::{self, RegressionCertainty, curtail_regression};
@@ -427,17 +426,8 @@ fn most_harm(counts: PersonaCounts) -> PersonaCounts {
     }
 }
 
-/// One-sided 95 % upper bound of the difference. Always the wider of both intervals: the clustered one alone would
-/// shrink where the tenth harm makes it available, and more harm must not show less of a difference.
 fn one_sided_upper(personas: &[PersonaCounts]) -> Option<f64> {
-    let rule = DesignEffectRule::default();
-    let found = difference_interval(personas, rule, Sides::Each, Confidence::P95)?;
-    let arm = |of: fn(&PersonaCounts) -> Count| {
-        let counts: Vec<Count> = personas.iter().map(of).collect();
-        clustered(&counts, Inference::UsersLikeThese(rule)).map(|arm| arm.effective)
-    };
-    let score = newcombe(arm(|p| p.candidate)?, arm(|p| p.baseline)?, Sides::Each, Confidence::P95)?;
-    Some(found.interval.upper.max(score.upper))
+    difference_upper_bound(personas, Confidence::P95)
 }
 
 /// Whether the rise is certain in a dimension however the missing conversations turn out.

@@ -146,6 +146,27 @@ fn harm_in_one_dimension_does_not_hide_that_another_has_no_rating() {
     }
 }
 
+/// Found by the first property: a harm on a persona that was harmed before makes the two runs more alike, and the
+/// clustered interval shrank faster than the difference rose.
+#[test]
+fn more_harm_does_not_prove_that_the_candidate_is_hardly_worse() {
+    let rules = "rules:\n  - {id: r, kind: regression, tier: block, min_personas: 1, margin: MARGIN, each: dimension}\n";
+    let baseline = vec![[2, 0, 0], [2, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]];
+    for harms in 0..2 {
+        let mut less = vec![[0, 0, 0]; 6];
+        for talk in less.iter_mut().take(harms) {
+            talk[0] = 2;
+        }
+        let mut more = less.clone();
+        more[harms][0] = 2;
+        for margin in (1..100).map(|percent| f64::from(percent) / 100.0) {
+            let rules = rules.replace("MARGIN", &margin.to_string());
+            let status = |cells| world(&rules, 1, cells, &baseline).verdict().rules[0].rows[0].status;
+            assert!(status(&more) >= status(&less), "{harms} {margin}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(config())]
 
