@@ -105,6 +105,7 @@ mkdir -p "$work/act/repo" "$work/act/home" "$work/act/tmp"
 git ls-files -z --cached --others --exclude-standard -- action.yml scripts .ci | xargs -0 cp --parents -t "$work/act/repo"
 (
   cd "$work/act/repo"
+  mv .ci/action/conf conf
   git init --quiet
   git add --all
   git -c user.name=ci -c user.email=ci@example.org commit --quiet --message 'The action'
@@ -143,6 +144,14 @@ done
 grep -q '::error file=thresholds.yaml,line=3::harm' "$work/act/fail.log"
 grep -q -- '--exit-code 134 ' "$work/act/crash.notes"
 grep -q 'vera-gate: inconclusive' "$work/act/inconclusive.log"
+
+# The same with the program itself, and its scripted models.
+cargo build --quiet
+for name in pass fail inconclusive; do
+  act "$name" --env VERA_GATE_BIN="$root/target/debug/vera-gate"
+  grep -q "vera-gate: \(Pass\|Fail\|Inconclusive\)" "$work/act/$name.log"
+  echo "$name, with the program itself: as expected"
+done
 
 step 'A text as an input is refused'
 printf 'INPUT_CONFIG has 40000 bytes: '
