@@ -103,16 +103,35 @@ fn redacted(verdict: &GateVerdict, evidence: Evidence) -> GateVerdict {
     verdict
 }
 
+/// Rules named in the headline; the rest is counted.
+const NAMED_RULES: usize = 4;
+
 fn headline(verdict: &GateVerdict) -> String {
-    let first = |weights: &[Weight]| {
-        verdict
-            .reasons
-            .iter()
-            .find(|reason| weights.contains(&reason.weight))
-            .map(|reason| reason.text.clone())
+    let of = |weights: &'static [Weight]| {
+        verdict.reasons.iter().filter(move |reason| weights.contains(&reason.weight))
     };
+    let first = |weights: &'static [Weight]| of(weights).next().map(words::reason);
     match verdict.verdict {
-        Verdict::Fail => first(&[Weight::Fails]).unwrap_or_else(|| "A blocking rule is broken.".to_owned()),
+        Verdict::Fail => {
+            let mut rules: Vec<&str> = Vec::new();
+            for rule in of(&[Weight::Fails]).filter_map(|reason| reason.rule.as_deref()) {
+                if !rules.contains(&rule) {
+                    rules.push(rule);
+                }
+            }
+            let text = of(&[Weight::Fails]).next().map(|reason| reason.text.clone());
+            let text = text.unwrap_or_else(|| "A blocking rule is broken.".to_owned());
+            let named: Vec<&str> = rules.iter().copied().take(NAMED_RULES).collect();
+            let more = match rules.len().saturating_sub(NAMED_RULES) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            match rules.len() {
+                0 => text,
+                1 => format!("A blocking rule is broken, {}: {text}", named.join(", ")),
+                n => format!("{n} blocking rules are broken: {}{more}. {text}", named.join(", ")),
+            }
+        }
         Verdict::Inconclusive => first(&[Weight::Incomplete, Weight::Open])
             .unwrap_or_else(|| "The evidence does not decide.".to_owned()),
         Verdict::Warn => {
@@ -131,18 +150,18 @@ fn harm_sentence(overall: HarmRate) -> String {
     let Some(upper) = overall.upper else {
         return "No conversation was relevant, so nothing about harm follows from this run.".to_owned();
     };
-    let upper = words::upper_bound(upper);
     let what = words::count(n, "relevant conversation", "relevant conversations");
+    // Of a rate of all there is nothing above to exclude.
+    let bound = match words::upper_bound(upper) {
+        _ if k == n => String::new(),
+        upper => format!("; a true rate of up to {upper} is not excluded"),
+    };
     if k == 0 {
-        format!(
-            "No high potential for harm was found in {what}; a true rate of up to {upper} is not excluded."
-        )
+        format!("No high potential for harm was found in {what}{bound}.")
     } else {
-        let percent = words::percent(overall.observed);
         let shows = if k == 1 { "shows" } else { "show" };
-        format!(
-            "{k} of {what} ({percent}) {shows} high potential for harm; a true rate of up to {upper} is not excluded."
-        )
+        let percent = words::percent(overall.observed);
+        format!("{k} of {what} ({percent}) {shows} high potential for harm in at least one dimension{bound}.")
     }
 }
 

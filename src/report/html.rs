@@ -14,6 +14,7 @@ const STYLE: &str = include_str!("../../templates/report/style.css");
 struct Page {
     style: &'static str,
     view: View<Html>,
+    has_reasons: bool,
     has_rules: bool,
     conversations: Vec<Conversation>,
 }
@@ -39,6 +40,7 @@ pub fn render(report: &Report) -> String {
     let view: View<Html> = View::of(report, usize::MAX);
     let page = Page {
         style: STYLE,
+        has_reasons: !view.reasons.is_empty() || !view.other_reasons.is_empty(),
         has_rules: !view.broken.is_empty() || !view.holding.is_empty(),
         view,
         conversations: report.conversations.iter().map(conversation).collect(),

@@ -99,7 +99,7 @@ pub fn document(report: &Report, templates: &Templates) -> String {
 fn has_content(template: &str, view: &View<Markdown>) -> bool {
     match template {
         "policy" => !view.policy_change.is_empty(),
-        "reasons" => !view.reasons.is_empty() || !view.waivers.is_empty(),
+        "reasons" => !view.reasons.is_empty() || !view.other_reasons.is_empty() || !view.waivers.is_empty(),
         "rules" => !view.broken.is_empty() || !view.holding.is_empty(),
         "findings" => !view.findings.is_empty(),
         "unjudged" => view.unjudged.any,

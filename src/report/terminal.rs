@@ -3,12 +3,12 @@
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::view::{
-    about, baseline_sentence, cases, changes, limit_text, limits, missing_name, not_excluded, observed_text,
-    rated, rating_cell, remark_sentences, score, subject, total, unjudged_lines, why,
+    baseline_sentence, cases, changes, limits, missing_name, not_excluded, rated, rating_cell,
+    remark_sentences, score, subject, total, unjudged_lines, why,
 };
 use super::{Report, words};
 use crate::escape::{terminal, workflow};
-use crate::gate::verdict::{Status, Verdict};
+use crate::gate::verdict::Verdict;
 use crate::rating::Rating;
 
 /// Lines of a list; the rest is counted.
@@ -180,27 +180,18 @@ impl Page {
 
     fn evidence(&mut self, report: &Report) {
         let gate = &report.verdict;
+        let (deciding, others): (Vec<_>, Vec<_>) =
+            gate.reasons.iter().partition(|reason| words::decides(gate.verdict, reason.weight));
         let reasons: Vec<String> =
-            gate.reasons.iter().map(|reason| format!("{} ({})", reason.text, reason.code.as_str())).collect();
+            deciding.iter().map(|r| format!("{} ({})", words::reason(r), r.code.as_str())).collect();
         self.items("Why", &reasons);
-        let rules: Vec<String> = gate
-            .rules
-            .iter()
-            .flat_map(|rule| rule.rows.iter().map(move |row| (rule, row)))
-            .filter(|(_, row)| row.status != Status::Pass)
-            .map(|(rule, row)| {
-                format!(
-                    "{}: {}, {}; observed {}, limit {} ({})",
-                    row.status.word(),
-                    rule.id,
-                    about(rule, row),
-                    observed_text(row),
-                    limit_text(row),
-                    rule.location
-                )
-            })
-            .collect();
-        self.items("Rules that need a look", &rules);
+        if !others.is_empty() {
+            if reasons.is_empty() {
+                self.heading("Why");
+            }
+            let n = words::count(others.len() as u64, "further reason stands", "further reasons stand");
+            self.item(&format!("{n} in the report"));
+        }
         let findings: Vec<String> = report
             .findings
             .iter()

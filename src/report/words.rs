@@ -1,6 +1,6 @@
 //! Words and numbers that every rendering shares. A report never says "safe": it says what was counted.
 
-use crate::gate::verdict::{Observed, Verdict};
+use crate::gate::verdict::{Observed, Reason, Verdict, Weight};
 use crate::rating::Rating;
 use crate::target::RiskLevel;
 
@@ -21,6 +21,26 @@ pub fn icon(verdict: Verdict) -> &'static str {
         Verdict::Warn => "\u{26A0}\u{FE0F}",
         Verdict::Inconclusive => "\u{2753}",
         Verdict::Fail => "\u{274C}",
+    }
+}
+
+/// A reason with the rule and the dimension it is about.
+pub fn reason(reason: &Reason) -> String {
+    match (&reason.rule, &reason.dimension) {
+        (Some(rule), Some(dimension)) => format!("{rule}, {dimension}: {}", reason.text),
+        (Some(name), None) | (None, Some(name)) => format!("{name}: {}", reason.text),
+        (None, None) => reason.text.clone(),
+    }
+}
+
+/// Whether a reason is among those that make the verdict; the others stand behind them.
+pub fn decides(verdict: Verdict, weight: Weight) -> bool {
+    match verdict {
+        // Beside a broken rule a reader must see that too little was measured.
+        Verdict::Fail => matches!(weight, Weight::Fails | Weight::Incomplete),
+        Verdict::Inconclusive => matches!(weight, Weight::Incomplete | Weight::Open),
+        Verdict::Warn => weight == Weight::Warns,
+        Verdict::Pass => weight == Weight::Note,
     }
 }
 
@@ -85,7 +105,7 @@ pub fn of(observed: Observed) -> String {
 pub fn upper_bound(share: f64) -> String {
     // A bound such as 0.259 is stored a little above 259 thousandths; that must not become 26.0.
     let tenths = (share * 1000.0 - 1e-9).ceil().clamp(0.0, 1000.0);
-    format!("{:.1} %", tenths / 10.0)
+    if tenths >= 1000.0 { "100 %".to_owned() } else { format!("{:.1} %", tenths / 10.0) }
 }
 
 /// A lower bound in percent, rounded down for the same reason.
@@ -160,7 +180,7 @@ mod tests {
         assert_eq!(zero_of(10, 1.0 - 0.05f64.powf(0.1)), "0 of 10: up to 25.9 % not excluded");
         assert_eq!(upper_bound(0.259), "25.9 %");
         assert_eq!(upper_bound(0.2591), "26.0 %");
-        assert_eq!(upper_bound(1.0), "100.0 %");
+        assert_eq!(upper_bound(1.0), "100 %");
         assert_eq!(lower_bound(0.3939), "39.3 %");
         assert_eq!(lower_bound(0.0), "0.0 %");
     }

@@ -1,6 +1,7 @@
 //! Findings, what has no rating, remarks, risk levels.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -9,6 +10,7 @@ use super::{Escaped, Listed};
 use crate::gate::verdict::{Drawn, MissingConversation, MissingReason, Observed};
 use crate::report::{HarmFinding, Report, words};
 use crate::target::RiskLevel;
+use crate::transcript::ConversationId;
 
 /// A harmful finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -29,6 +31,19 @@ pub struct FindingView<E> {
     pub reason: E,
     /// Whether the judges disagreed and what a second look said; blank when there is nothing to say.
     pub remark: E,
+}
+
+/// A failure mode and how often it was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModeView<E> {
+    /// The failure mode, or the question when the rubric names none.
+    pub failure_mode: E,
+    /// The dimension.
+    pub dimension: E,
+    /// Conversations with it.
+    pub conversations: usize,
+    /// Conversations with it per risk level, the highest first, in words.
+    pub risks: E,
 }
 
 /// What is missing or has no rating.
@@ -94,6 +109,44 @@ pub(super) fn finding<E: Escaped>(finding: &HarmFinding) -> FindingView<E> {
         reason: E::text(finding.reason.as_deref().unwrap_or("\u{2013}")),
         remark: E::text(&remark(finding)),
     }
+}
+
+/// Findings that a reader takes in one by one; beyond, failure modes come first.
+const READABLE: usize = 10;
+
+/// The failure modes by the number of conversations, the most frequent first; none when the findings are few.
+pub(super) fn modes<E: Escaped>(report: &Report) -> Vec<ModeView<E>> {
+    if report.findings.len() <= READABLE {
+        return Vec::new();
+    }
+    let mut modes: BTreeMap<(&str, &str), BTreeSet<(Reverse<u8>, &ConversationId)>> = BTreeMap::new();
+    for finding in &report.findings {
+        let mode = finding.failure_mode.as_deref().or(finding.question.as_deref()).unwrap_or("\u{2013}");
+        let risk = finding.risk_level.map_or(u8::MAX, |level| level as u8);
+        modes.entry((mode, &finding.dimension)).or_default().insert((Reverse(risk), &finding.conversation));
+    }
+    let mut modes: Vec<_> = modes.into_iter().collect();
+    modes.sort_by_key(|(name, conversations)| (Reverse(conversations.len()), *name));
+    modes
+        .into_iter()
+        .map(|((mode, dimension), conversations)| {
+            let mut risks: Vec<(&str, usize)> = Vec::new();
+            for (Reverse(risk), _) in &conversations {
+                let level = RiskLevel::ALL.into_iter().find(|level| *level as u8 == *risk);
+                match risks.last_mut() {
+                    Some((word, n)) if *word == words::risk(level) => *n += 1,
+                    _ => risks.push((words::risk(level), 1)),
+                }
+            }
+            let risks: Vec<String> = risks.iter().map(|(word, n)| format!("{word} {n}")).collect();
+            ModeView {
+                failure_mode: E::text(mode),
+                dimension: E::text(dimension),
+                conversations: conversations.len(),
+                risks: E::text(&risks.join(", ")),
+            }
+        })
+        .collect()
 }
 
 pub(in crate::report) fn remark(finding: &HarmFinding) -> String {

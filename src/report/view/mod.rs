@@ -9,9 +9,9 @@ use serde::Serialize;
 
 pub(super) use evidence::{cases, missing_name, remark_sentences, unjudged_lines, why};
 pub(super) use origin::total;
-pub(super) use rules::{about, limit_text, observed_text};
+pub(super) use rules::about;
 
-pub use evidence::{FindingView, MissingView, Remarks, RiskTable, UnjudgedView};
+pub use evidence::{FindingView, MissingView, ModeView, Remarks, RiskTable, UnjudgedView};
 pub use origin::{CostRow, CostView, CoverageRow, CoverageView, Fact};
 pub use rules::{ReasonView, RegressionView, RuleRow, WaiverView};
 
@@ -164,14 +164,18 @@ pub struct View<E> {
     pub score: E,
     /// How to read the matrix.
     pub reading: E,
-    /// Why the verdict is what it is, worst first.
+    /// What makes the verdict what it is, worst first.
     pub reasons: Listed<ReasonView<E>>,
+    /// Other reasons, worst first.
+    pub other_reasons: Listed<ReasonView<E>>,
     /// Applications of rules that are not simply held, in the order of the file.
     pub broken: Listed<RuleRow<E>>,
-    /// Applications of rules that hold.
+    /// Applications of rules that hold, or that need a baseline and have none.
     pub holding: Listed<RuleRow<E>>,
     /// Waivers.
     pub waivers: Vec<WaiverView<E>>,
+    /// Failure modes with the number of conversations, when there are too many findings to read one by one.
+    pub modes: Listed<ModeView<E>>,
     /// Harmful findings, the highest risk first.
     pub findings: Listed<FindingView<E>>,
     /// Whether findings come with the judges' reasons.
@@ -203,6 +207,8 @@ impl<E: Escaped> View<E> {
     pub fn of(report: &Report, most: usize) -> Self {
         let gate = &report.verdict;
         let (broken, holding) = rules::rows(gate);
+        let (deciding, others): (Vec<_>, Vec<_>) =
+            gate.reasons.iter().partition(|reason| words::decides(gate.verdict, reason.weight));
         let name = report.name.as_deref().unwrap_or("vera-gate");
         Self {
             notice: report.notice.as_deref().map(E::text),
@@ -219,10 +225,12 @@ impl<E: Escaped> View<E> {
             compared: report.compared_with.is_some(),
             score: E::text(&score(gate.score)),
             reading: E::text(READING),
-            reasons: Listed::first(gate.reasons.iter().map(rules::reason), most),
+            reasons: Listed::first(deciding.into_iter().map(rules::reason), most),
+            other_reasons: Listed::first(others.into_iter().map(rules::reason), most),
             broken: Listed::first(broken, most),
             holding: Listed::first(holding, most),
             waivers: gate.waivers.iter().map(rules::waiver).collect(),
+            modes: Listed::first(evidence::modes(report), most),
             findings: Listed::first(report.findings.iter().map(evidence::finding), most),
             with_reasons: report.findings.iter().any(|finding| finding.reason.is_some()),
             unjudged: evidence::unjudged(report, most),

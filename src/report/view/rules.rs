@@ -1,5 +1,7 @@
 //! Reasons, rules, waivers and comparisons.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{Escaped, Listed, against, observed};
@@ -11,7 +13,7 @@ use crate::gate::verdict::{
 use crate::report::words;
 
 /// Conversations named beside a rule or a reason; the rest is counted.
-const NAMED: usize = 5;
+const NAMED: usize = 3;
 
 /// One reason for the verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -121,17 +123,19 @@ pub(super) fn reason<E: Escaped>(reason: &Reason) -> ReasonView<E> {
         icon,
         weight,
         code: reason.code.as_str(),
-        text: E::text(&reason.text),
+        text: E::text(&words::reason(reason)),
         conversations: named(&reason.conversations),
     }
 }
 
 fn named<E: Escaped>(conversations: &[ConversationRef]) -> Listed<E> {
-    Listed::first(conversations.iter().map(|c| E::text(&reference(c))), NAMED)
+    // A conversation with two findings is still one.
+    let names: BTreeSet<String> = conversations.iter().map(reference).collect();
+    Listed::first(names.iter().map(|name| E::text(name)), NAMED)
 }
 
 /// A conversation as a reader finds it.
-pub(in crate::report) fn reference(conversation: &ConversationRef) -> String {
+pub(super) fn reference(conversation: &ConversationRef) -> String {
     match &conversation.id {
         Some(id) => id.0.clone(),
         None => planned(conversation),
@@ -139,7 +143,7 @@ pub(in crate::report) fn reference(conversation: &ConversationRef) -> String {
 }
 
 /// A conversation that was planned and not held.
-pub(in crate::report) fn planned(conversation: &ConversationRef) -> String {
+pub(super) fn planned(conversation: &ConversationRef) -> String {
     let user = match conversation.user_model.as_str() {
         "" => String::new(),
         model => format!(", {model}"),
@@ -152,11 +156,12 @@ pub(in crate::report) fn planned(conversation: &ConversationRef) -> String {
     )
 }
 
-/// The rows that need a look and those that hold.
+/// The rows that need a look, and those that hold or decide nothing for want of a baseline.
 pub(super) fn rows<E: Escaped>(gate: &GateVerdict) -> (Vec<RuleRow<E>>, Vec<RuleRow<E>>) {
     let (mut broken, mut holding) = (Vec::new(), Vec::new());
     for (rule, row) in gate.rules.iter().flat_map(|rule| rule.rows.iter().map(move |row| (rule, row))) {
-        let list = if row.status == Status::Pass { &mut holding } else { &mut broken };
+        let quiet = matches!(row.status, Status::Pass | Status::NoBaseline);
+        let list = if quiet { &mut holding } else { &mut broken };
         list.push((row.status, rule_row(rule, row)));
     }
     // The worst first; a stable sort keeps the order of the file among equals.
@@ -190,7 +195,7 @@ fn rule_row<E: Escaped>(rule: &RuleResult, row: &Row) -> RuleRow<E> {
     }
 }
 
-pub(in crate::report) fn status_icon(status: Status) -> &'static str {
+fn status_icon(status: Status) -> &'static str {
     match status {
         Status::Pass => "\u{2705}",
         Status::NoBaseline => "\u{2796}",
@@ -213,11 +218,12 @@ pub(in crate::report) fn about(rule: &RuleResult, row: &Row) -> String {
     if parts.is_empty() { "everything".to_owned() } else { parts.join("; ") }
 }
 
-pub(in crate::report) fn observed_text(row: &Row) -> String {
-    if row.measure == Measure::Score { "\u{2013}".to_owned() } else { words::of(row.observed) }
+fn observed_text(row: &Row) -> String {
+    let nothing = row.measure == Measure::Score || row.status == Status::NoBaseline;
+    if nothing { "\u{2013}".to_owned() } else { words::of(row.observed) }
 }
 
-pub(in crate::report) fn bounds_text(row: &Row) -> String {
+fn bounds_text(row: &Row) -> String {
     match row.bound {
         Some(bound) => format!(
             "{} to {} ({} each side)",
@@ -229,11 +235,14 @@ pub(in crate::report) fn bounds_text(row: &Row) -> String {
     }
 }
 
-pub(in crate::report) fn limit_text(row: &Row) -> String {
-    let Some(limit) = row.limit else { return "\u{2013}".to_owned() };
+fn limit_text(row: &Row) -> String {
+    let limit = match (row.limit, row.measure) {
+        (None | Some(0.0), Measure::Events) => return "none".to_owned(),
+        (None, _) => return "\u{2013}".to_owned(),
+        (Some(limit), _) => limit,
+    };
     match row.measure {
         Measure::Score => format!("at most {limit} points"),
-        Measure::Events if limit == 0.0 => "none".to_owned(),
         Measure::BestPractice | Measure::Covered | Measure::Relevant => {
             format!("at least {}", words::share(limit))
         }
