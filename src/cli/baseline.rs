@@ -64,6 +64,9 @@ fn make(run: &str, to: &str, force: Force, global: &Global) -> Result<Exit, Erro
     let (Some(record), Some(plan)) = (&evidence.record, &evidence.plan_file) else {
         return Err(Error::Usage(format!("`{run}` is no run folder, and only a run knows how it was made")));
     };
+    if let Some(shard) = record.shard {
+        return Err(Error::Usage(format!("`{run}` is shard {shard} of a run; merge the shards first")));
+    }
     let failed = plan.conversations.iter().filter(|c| !matches!(c.status, CellStatus::Held { .. })).count();
     let models: Vec<ModelUse> = record
         .models

@@ -42,9 +42,12 @@ impl Baselines {
         }
     }
 
-    /// One that is there for sure.
-    pub(super) fn pinned(known: evidence::Known) -> Self {
-        Self { pinned: Some(known), last_accepted: None }
+    /// The one that the command line names, which must be there, or else what the configuration names.
+    pub(super) fn named(explicit: Option<&str>, loaded: &Loaded) -> Result<Self, Error> {
+        let Some(reference) = explicit else { return Ok(Self::read(loaded)) };
+        let pinned = evidence::baseline(reference, Path::new(""))
+            .ok_or_else(|| Error::Usage(format!("the baseline `{reference}` does not exist")))?;
+        Ok(Self { pinned: Some(pinned), last_accepted: None })
     }
 }
 
@@ -63,7 +66,23 @@ pub(super) fn decide(
     baselines: &Baselines,
     confirmations: &[Confirmation],
 ) -> GateVerdict {
-    with_input(evidence, thresholds, baselines, confirmations, crate::gate::evaluate)
+    let verdict = with_input(evidence, thresholds, baselines, confirmations, crate::gate::evaluate);
+    match evidence.record.as_ref().and_then(cut_off) {
+        Some(why) => crate::gate::cut_off(verdict, &why),
+        None => verdict,
+    }
+}
+
+/// Why a run is not the whole sweep, whatever its numbers say.
+fn cut_off(record: &RunRecord) -> Option<String> {
+    if let Some(shard) = record.shard {
+        return Some(format!("This is shard {shard} of a sweep; the verdict is that of the merged run."));
+    }
+    match record.stopped.as_ref()? {
+        // The gate itself ended the sweep, and knows what that means.
+        Stop::Curtailed(_) => None,
+        other => Some(stopped(other)),
+    }
 }
 
 /// The second looks that the thresholds want before the verdict.
@@ -181,6 +200,7 @@ fn stopped(stop: &Stop) -> String {
             format!("The sweep ended early: {why}.")
         }
         Stop::Cancelled => "The sweep was cancelled.".to_owned(),
+        Stop::Shards(why) => format!("Not all shards of the sweep are there: {why}."),
         Stop::Curtailed(reason) => reason.words(),
     }
 }
@@ -368,7 +388,7 @@ pub(super) fn exit(verdict: &GateVerdict, record: Option<&RunRecord>) -> Exit {
         // Harm that was found is harm, however the run ended.
         (Exit::GateFailed | Exit::Internal, _) => exit,
         (_, Some(Stop::Provider(_) | Stop::Storage(_))) => Exit::Provider,
-        (_, Some(Stop::Budget(_) | Stop::Cancelled)) => Exit::Inconclusive,
+        (_, Some(Stop::Budget(_) | Stop::Cancelled | Stop::Shards(_))) => Exit::Inconclusive,
         (exit, _) => exit,
     }
 }

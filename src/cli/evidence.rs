@@ -7,8 +7,8 @@ use std::process::Command;
 use super::load;
 use crate::baseline::{Baseline, BaselineFault, Provenance};
 use crate::error::Error;
-use crate::gate::PlannedCell;
 use crate::gate::input::CellStatus as GateStatus;
+use crate::gate::{Confirmation, PlannedCell};
 use crate::matrix::{Collapsed, collapse, read_results};
 use crate::model::Role;
 use crate::rating::Assessment;
@@ -30,6 +30,8 @@ pub(super) struct Evidence {
     /// `None` for a bare results file.
     pub(super) record: Option<RunRecord>,
     pub(super) plan_file: Option<PlanFile>,
+    /// Second looks that the run took.
+    pub(super) confirmations: Vec<Confirmation>,
 }
 
 impl Evidence {
@@ -44,6 +46,7 @@ impl Evidence {
             provenance: provenance(&record),
             record: Some(record),
             plan_file: Some(plan),
+            confirmations: Vec::new(),
         }
     }
 
@@ -58,6 +61,7 @@ impl Evidence {
             provenance,
             record: None,
             plan_file: None,
+            confirmations: Vec::new(),
         }
     }
 
@@ -73,7 +77,8 @@ impl Evidence {
             let record = folder.record().map_err(unusable)?;
             let plan = folder.plan().map_err(unusable)?;
             let ratings = folder.ratings().map_err(unusable)?;
-            return Ok(Self::of_run(record, plan, ratings));
+            let confirmations = folder.confirmations().map_err(unusable)?;
+            return Ok(Self { confirmations, ..Self::of_run(record, plan, ratings) });
         }
         let (results, warnings) = read_results(&load::read(path)?)?;
         if !warnings.is_empty() {
@@ -88,6 +93,7 @@ impl Evidence {
             provenance: Provenance::default(),
             record: None,
             plan_file: None,
+            confirmations: Vec::new(),
         })
     }
 }
@@ -103,7 +109,7 @@ fn planned(conversation: &crate::run::PlannedConversation) -> PlannedCell {
             CellStatus::Held { .. } => GateStatus::Finished,
             CellStatus::NotHeld(NotHeld::Invalid { .. }) => GateStatus::Invalid,
             CellStatus::NotHeld(why) => GateStatus::Errored(why.words()),
-            CellStatus::NotStarted => GateStatus::Missing,
+            CellStatus::NotStarted | CellStatus::OtherShard => GateStatus::Missing,
         },
     }
 }
@@ -173,6 +179,9 @@ pub(super) fn baseline(reference: &str, base: &Path) -> Option<Known> {
     }
     let path = base.join(reference);
     if path.is_dir() {
+        if let Some(shard) = RunFolder::at(&path).record().ok().and_then(|record| record.shard) {
+            return known(Err(unreadable(format!("it is shard {shard} of a run; merge the shards first"))));
+        }
         let read = Evidence::read(&path.to_string_lossy()).map_err(|error| unreadable(error.to_string()));
         return known(read.map(|evidence| as_baseline(&evidence)));
     }

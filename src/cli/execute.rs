@@ -1,6 +1,6 @@
 //! Carries out the work of a prepared run: folder, journal, signals, sweep, and the record of what came of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +15,8 @@ use crate::error::Error;
 use crate::judge::Judge;
 use crate::matrix::{EvaluationNames, VeraScores, write_results};
 use crate::model::{ChatModel, Failure, Role, names_fixed_version};
+use crate::rating::Assessment;
+use crate::run::merge::several_models;
 use crate::run::{
     ModelRecord, PLAN_FILE, PLAN_SCHEMA, PlanFile, PlannedConversation, RUN_FILE, RUN_SCHEMA, RunFolder,
     RunRecord, Settings, Stop, UsageRecord,
@@ -22,7 +24,7 @@ use crate::run::{
 use crate::sweep::event::{Event, Listener};
 use crate::sweep::journal::{Journal, JournalError, Journaled};
 use crate::sweep::scheduler::{self, CellStatus, Curtailment, Stopped, Work};
-use crate::transcript::Transcript;
+use crate::transcript::{ConversationId, Transcript};
 
 /// What a run left.
 pub(super) struct Executed {
@@ -63,7 +65,14 @@ pub(super) fn execute(
         });
     }
     let journal = Arc::new(journal);
-    let plan = plan_file(prepared, |_| CellStatus::NotStarted);
+    // Only this shard's conversations are worked on; the files speak of the whole plan.
+    let part = prepared.key.shard.map_or_else(|| prepared.plan.clone(), |shard| shard.part(&prepared.plan));
+    let own: BTreeSet<ConversationId> = part.cells.iter().map(|cell| cell.id.clone()).collect();
+    let planned = part.cells.len();
+    let status = |id: &ConversationId, of_own: CellStatus| {
+        if own.contains(id) { of_own } else { CellStatus::OtherShard }
+    };
+    let plan = plan_file(prepared, |id| status(id, CellStatus::NotStarted));
     write(&folder, |folder| folder.write_json(PLAN_FILE, &plan))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -77,8 +86,8 @@ pub(super) fn execute(
     let judges: Vec<Judge> = prepared.crew.judges.iter().map(judge_through).collect();
     let confirm = prepared.crew.confirm.as_ref().map(judge_through).or_else(|| judges.first().cloned());
     progress.on(&Event::Planned {
-        conversations: if matches!(task, Task::Sweep(_)) { prepared.plan.cells.len() } else { 0 },
-        evaluations: prepared.plan.cells.len() * judges.len(),
+        conversations: if matches!(task, Task::Sweep(_)) { planned } else { 0 },
+        evaluations: planned * judges.len(),
         found: journal.found,
     });
     let candidate = match (&prepared.crew.candidate, judges.first()) {
@@ -93,7 +102,7 @@ pub(super) fn execute(
     };
     let work = Arc::new(Work {
         target: Arc::clone(&prepared.target),
-        plan: Arc::new(prepared.plan.clone()),
+        plan: Arc::new(part),
         sweep: prepared.loaded.config.sweep.clone(),
         system: prepared.crew.system.clone(),
         users: prepared.crew.users.iter().map(through).collect(),
@@ -118,11 +127,12 @@ pub(super) fn execute(
     if let Err(error) = journal.sync() {
         output::note(&format!("warning: the journal may not be on the disk: {error}"));
     }
-    let record = record(prepared, &folder, &held, &journal, started);
+    let record = record(prepared, planned as u64, &folder, &held, &journal, started);
     let statuses = &held.statuses;
-    let plan = plan_file(prepared, |id| statuses.get(id).cloned().unwrap_or(CellStatus::NotStarted));
+    let plan =
+        plan_file(prepared, |id| status(id, statuses.get(id).cloned().unwrap_or(CellStatus::NotStarted)));
     write(&folder, |folder| folder.write_json(PLAN_FILE, &plan))?;
-    write_evaluations(&folder, prepared, &held, &record)?;
+    write_evaluations(&folder, &plan, &held.assessments, &record)?;
     write(&folder, |folder| folder.write_json(RUN_FILE, &record))?;
     Ok(Executed { folder, record, plan, progress: held, confirm, runtime })
 }
@@ -203,10 +213,7 @@ fn settings(prepared: &Prepared) -> Settings {
     }
 }
 
-pub(super) fn plan_file(
-    prepared: &Prepared,
-    status: impl Fn(&crate::transcript::ConversationId) -> CellStatus,
-) -> PlanFile {
+pub(super) fn plan_file(prepared: &Prepared, status: impl Fn(&ConversationId) -> CellStatus) -> PlanFile {
     PlanFile {
         schema: PLAN_SCHEMA.to_owned(),
         dimensions: prepared.target.rubric.dimensions.clone(),
@@ -223,6 +230,7 @@ pub(super) fn plan_file(
 
 fn record(
     prepared: &Prepared,
+    planned: u64,
     folder: &RunFolder,
     held: &scheduler::Progress,
     journal: &Journal,
@@ -231,7 +239,6 @@ fn record(
     let config = &prepared.loaded.config;
     let target = &prepared.target;
     let seen = journal.seen();
-    let planned = prepared.plan.cells.len() as u64;
     let held_count =
         held.statuses.values().filter(|status| matches!(status, CellStatus::Held { .. })).count() as u64;
     let evaluated = held.assessments.len() as u64;
@@ -248,10 +255,8 @@ fn record(
     let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
     let mut warnings = prepared.crew.warnings.clone();
     for (role, requested, returned) in seen.returned.iter().map(|((r, m), ids)| (r, m, ids)) {
-        if returned.len() > 1 {
-            let ids = returned.iter().cloned().collect::<Vec<_>>().join(", ");
-            warnings.push(format!("{role} model {requested} was answered by several models: {ids}"));
-        }
+        let ids: Vec<String> = returned.iter().cloned().collect();
+        warnings.extend(several_models(*role, requested, &ids));
     }
     RunRecord {
         schema: RUN_SCHEMA.to_owned(),
@@ -259,7 +264,8 @@ fn record(
         tool_version: env!("CARGO_PKG_VERSION").to_owned(),
         plan_hash: prepared.key.hash(),
         plan_parts: prepared.key.parts.clone(),
-        shard: None,
+        shard: prepared.key.shard,
+        merged: Vec::new(),
         config: prepared.loaded.name.clone(),
         target: target.name.clone(),
         target_version: target.version.as_ref().map(ToString::to_string),
@@ -286,7 +292,7 @@ fn record(
 /// The models by role, with what they returned.
 pub(super) fn models(
     prepared: &Prepared,
-    returned: &BTreeMap<(Role, String), std::collections::BTreeSet<String>>,
+    returned: &BTreeMap<(Role, String), BTreeSet<String>>,
 ) -> Vec<ModelRecord> {
     let config = &prepared.loaded.config;
     let record = |role: Role, settings: &crate::config::model::ModelSettings, instances: u32| {
@@ -311,18 +317,18 @@ pub(super) fn models(
 }
 
 /// Ratings, `results.csv` and `scores.json`: rebuilt as a whole, so that nothing of an earlier run stays.
-fn write_evaluations(
+pub(super) fn write_evaluations(
     folder: &RunFolder,
-    prepared: &Prepared,
-    held: &scheduler::Progress,
+    plan: &PlanFile,
+    assessments: &[Assessment],
     record: &RunRecord,
 ) -> Result<(), Error> {
-    if prepared.crew.judges.is_empty() {
+    if plan.judges.is_empty() {
         return Ok(());
     }
-    let dimensions = &prepared.target.rubric.dimensions;
-    write(folder, |folder| folder.write_ratings(&held.assessments))?;
-    let results = write_results(dimensions, &held.assessments, &record.run_id)
+    let dimensions = &plan.dimensions;
+    write(folder, |folder| folder.write_ratings(assessments))?;
+    let results = write_results(dimensions, assessments, &record.run_id)
         .map_err(|error| Error::io(&folder.file("results.csv"), error))?;
     write(folder, |folder| folder.write("results.csv", &results))?;
     let names = EvaluationNames {
@@ -330,7 +336,7 @@ fn write_evaluations(
         persona_model: join(record, Role::User),
         agent_model: record.candidate.clone(),
     };
-    let scores = VeraScores::compute(dimensions, &held.assessments, &names, None)
+    let scores = VeraScores::compute(dimensions, assessments, &names, None)
         .to_json()
         .map_err(|error| Error::Internal(error.to_string()))?;
     write(folder, |folder| folder.write("scores.json", &scores))
@@ -352,6 +358,12 @@ pub(super) fn choose_folder(
     if let Some(path) = explicit {
         let path = PathBuf::from(path);
         let found = if Journal::plan_of(&path).is_some() { Found::Earlier } else { Found::New };
+        if found == Found::New && RunFolder::at(&path).has_record() {
+            return Err(Error::Usage(format!(
+                "`{}` holds a result without a journal, such as a merged run; it would be overwritten, so give another folder",
+                path.display()
+            )));
+        }
         if fresh && found == Found::Earlier {
             return Err(Error::Usage(format!(
                 "`{}` holds a run already; --fresh starts a new folder, so give another one",
@@ -364,14 +376,21 @@ pub(super) fn choose_folder(
     if !fresh && let Some(path) = unfinished(&out, prepared) {
         return Ok((path, Found::Earlier));
     }
+    // Shards that start together on one disk get folders of their own.
+    let shard = prepared.key.shard.map_or_else(String::new, |s| format!("-{}of{}", s.number(), s.of()));
+    Ok((new_folder(&out, &format!("{hash}{shard}")), Found::New))
+}
+
+/// A folder for a run that starts now, not there yet.
+pub(super) fn new_folder(out: &Path, name: &str) -> PathBuf {
     let stamp = Utc::now().format("%Y%m%dT%H%M%SZ");
-    let mut path = out.join(format!("{stamp}-{hash}"));
+    let mut path = out.join(format!("{stamp}-{name}"));
     let mut number = 2;
     while path.exists() {
-        path = out.join(format!("{stamp}-{hash}-{number}"));
+        path = out.join(format!("{stamp}-{name}-{number}"));
         number += 1;
     }
-    Ok((path, Found::New))
+    path
 }
 
 /// Whether a run folder was there already.

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::conclude::{self, Baselines, Format};
-use super::evidence::{self, Evidence};
+use super::evidence::Evidence;
 use super::load::{self, Overrides};
 use super::prepare;
 use super::{Global, output};
@@ -48,15 +48,9 @@ pub(super) fn run(args: &GateArgs, global: &Global) -> Result<Exit, Error> {
     };
     let (thresholds, warnings) = Thresholds::parse(&prepare::thresholds_source(&loaded)?, &known)?;
     output::warnings(&warnings, global);
-    let baselines = match &args.overrides.baseline {
-        Some(reference) => {
-            let missing = || Error::Usage(format!("the baseline `{reference}` does not exist"));
-            Baselines::pinned(evidence::baseline(reference, std::path::Path::new("")).ok_or_else(missing)?)
-        }
-        None => Baselines::read(&loaded),
-    };
+    let baselines = Baselines::named(args.overrides.baseline.as_deref(), &loaded)?;
     let templates = conclude::templates(&loaded)?;
-    let verdict = conclude::decide(&evidence, &thresholds, &baselines, &[]);
+    let verdict = conclude::decide(&evidence, &thresholds, &baselines, &evidence.confirmations);
     let report = conclude::report(&loaded, &evidence, &verdict, &baselines);
     if args.write {
         if evidence.record.is_none() {

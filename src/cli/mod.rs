@@ -11,6 +11,7 @@ mod execute;
 mod gate;
 mod judge;
 mod load;
+mod merge;
 mod output;
 mod plan;
 mod prepare;
@@ -81,6 +82,8 @@ enum Command {
     Simulate(Box<simulate::SimulateArgs>),
     /// Has transcripts judged that are there already, our own or VERA-MH's.
     Judge(Box<judge::JudgeArgs>),
+    /// Makes one run of the shards of a sweep, and gives its verdict.
+    Merge(Box<merge::MergeArgs>),
     /// Applies thresholds and baseline to a result that is there.
     Gate(Box<gate::GateArgs>),
     /// Renders the report of a run folder again.
@@ -139,6 +142,7 @@ fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, Error> {
         Command::Check(args) => check::run(args, &cli.global),
         Command::Run(args) => run::run(args, &cli.global),
         Command::Judge(args) => judge::run(args, &cli.global),
+        Command::Merge(args) => merge::run(args, &cli.global),
         Command::Gate(args) => gate::run(args, &cli.global),
         Command::Report(args) => report::run(args, &cli.global),
         Command::Plan(args) => plan::run(args, &cli.global),

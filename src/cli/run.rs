@@ -11,7 +11,7 @@ use super::execute::{self, Executed, Found, Task};
 use super::load::Overrides;
 use super::prepare::{self, Prepared, Recording};
 use super::progress::Progress;
-use super::simulate::RunArgs;
+use super::simulate::{RunArgs, ShardArgs, conclude_shard};
 use super::{Global, output, publish};
 use crate::config::Curtail;
 use crate::error::Error;
@@ -19,15 +19,19 @@ use crate::exit::Exit;
 use crate::gate::input::Confirmation;
 use crate::gate::verdict::Draw;
 use crate::gate::{EarlyPass, PendingConfirmation};
+use crate::run::CONFIRMATIONS_FILE;
 use crate::sweep::scheduler::{CellStatus, Curtailment, Progress as Progressed};
 
 /// Arguments of `run`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  vera-gate run\n  vera-gate run --candidate harmful\n  \
-vera-gate run --config vera-gate.yaml --thresholds builtin:release\n  vera-gate run --sample 20 --judge openai/gpt-6-luna")]
+vera-gate run --config vera-gate.yaml --thresholds builtin:release\n  vera-gate run --sample 20 --judge openai/gpt-6-luna\n  \
+vera-gate run --shard 2/4")]
 pub(super) struct RunCommand {
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    shard: ShardArgs,
     #[command(flatten)]
     overrides: Overrides,
     #[command(flatten)]
@@ -40,8 +44,9 @@ pub(super) struct RunCommand {
 /// Runs the command.
 pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
     publish::refuse_untrusted(global, args.run.i_accept_pwn_risk)?;
-    let prepared = prepare::prepare(global, &args.overrides, Needed::All, &args.recording)?;
+    let mut prepared = prepare::prepare(global, &args.overrides, Needed::All, &args.recording)?;
     let templates = conclude::templates(&prepared.loaded)?;
+    prepared.key.shard = args.shard.of(&prepared.plan)?;
     let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh)?;
     if !global.quiet {
         let word = if found == Found::New { "run folder" } else { "going on in" };
@@ -59,6 +64,13 @@ pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
     );
     let wanted = conclude::pending(&evidence, &prepared.thresholds, &baselines);
     let confirmations = confirm(&prepared, &executed, &wanted);
+    executed
+        .folder
+        .write_json(CONFIRMATIONS_FILE, &confirmations)
+        .map_err(|error| Error::Provider(error.to_string()))?;
+    if let Some(shard) = prepared.key.shard {
+        return conclude_shard(&executed, shard, global);
+    }
     let verdict = conclude::decide(&evidence, &prepared.thresholds, &baselines, &confirmations);
     let report = conclude::report(&prepared.loaded, &evidence, &verdict, &baselines);
     conclude::write(&executed.folder, &verdict, &report, &templates)?;
@@ -71,6 +83,10 @@ pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
 
 /// Ends the sweep when the verdict can no longer change, if the configuration lets it.
 fn curtailment(prepared: &Prepared, baselines: &Arc<Baselines>) -> Option<Arc<Curtailment>> {
+    // What a part shows does not decide whether the whole can stop.
+    if prepared.key.shard.is_some() {
+        return None;
+    }
     let early_pass = match prepared.loaded.config.sweep.curtail {
         Curtail::Never => return None,
         Curtail::Certain => EarlyPass::Forbidden,

@@ -5,14 +5,16 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::crew::Needed;
-use super::execute::{self, Found, Task};
+use super::execute::{self, Executed, Found, Task};
 use super::load::Overrides;
 use super::prepare::{self, Recording};
 use super::progress::Progress;
 use super::{Global, output, publish};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::run::Stop;
+use crate::run::{RunRecord, Stop};
+use crate::sweep::plan::Plan;
+use crate::sweep::shard::Shard;
 
 /// How a run starts and where it lives; for every command that makes one.
 #[derive(Args, Clone, Debug, Default)]
@@ -32,12 +34,75 @@ pub(super) struct RunArgs {
     pub(super) i_accept_pwn_risk: bool,
 }
 
+/// Which part of the plan a process works on.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Run")]
+pub(super) struct ShardArgs {
+    /// Works on part K of N of the plan; `vera-gate merge` makes one run of all parts. Also taken from GitLab's
+    /// `parallel`, and from an indexed Kubernetes Job with VERA_GATE_SHARDS.
+    #[arg(long, value_name = "K/N", env = "VERA_GATE_SHARD")]
+    shard: Option<Shard>,
+}
+
+impl ShardArgs {
+    /// The part, from the command line or the environment. An empty plan part is refused.
+    pub(super) fn of(&self, plan: &Plan) -> Result<Option<Shard>, Error> {
+        let shard = match self.shard {
+            Some(shard) => Some(shard),
+            None => Shard::from_environment(|name| std::env::var(name).ok())
+                .map_err(|error| Error::Usage(error.to_string()))?,
+        };
+        let planned = plan.cells.len();
+        match shard {
+            Some(shard) if shard.of() as usize > planned => Err(Error::Usage(format!(
+                "{planned} planned conversations cannot be divided into {} shards\n  help: plan more, or use fewer shards",
+                shard.of()
+            ))),
+            shard => Ok(shard),
+        }
+    }
+}
+
+/// How the run of a shard ends: by the completeness of its part. The verdict is that of the merged run.
+pub(super) fn conclude_shard(executed: &Executed, shard: Shard, global: &Global) -> Result<Exit, Error> {
+    let record = &executed.record;
+    let folder = executed.folder.path().display();
+    let judged = if executed.plan.judges.is_empty() {
+        String::new()
+    } else {
+        format!(", {} evaluations", record.evaluated)
+    };
+    output::result(&format!(
+        "{folder}\nshard {shard}: {} of {} conversations held{judged}\n",
+        record.held, record.planned
+    ))?;
+    if !global.quiet {
+        output::note(
+            "this part has no verdict of its own: `vera-gate merge` with the run folders of all shards gives it",
+        );
+    }
+    Ok(by_completeness(record))
+}
+
+/// The exit code of a run without a verdict.
+pub(super) fn by_completeness(record: &RunRecord) -> Exit {
+    match &record.stopped {
+        Some(Stop::Provider(_) | Stop::Storage(_)) => Exit::Provider,
+        Some(_) => Exit::Inconclusive,
+        None if !record.complete => Exit::Inconclusive,
+        None => Exit::Success,
+    }
+}
+
 /// Arguments of `simulate`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  vera-gate simulate --sample 20 --candidate openai/gpt-6-luna")]
+#[command(after_help = "Examples:\n  vera-gate simulate --sample 20 --candidate openai/gpt-6-luna\n  \
+vera-gate simulate --shard 2/4")]
 pub(super) struct SimulateArgs {
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    shard: ShardArgs,
     #[command(flatten)]
     overrides: Overrides,
     #[command(flatten)]
@@ -49,6 +114,8 @@ pub(super) fn run(args: &SimulateArgs, global: &Global) -> Result<Exit, Error> {
     publish::refuse_untrusted(global, args.run.i_accept_pwn_risk)?;
     let mut prepared = prepare::prepare(global, &args.overrides, Needed::Talk, &args.recording)?;
     prepared.key.parts.insert("judging".to_owned(), "none".to_owned());
+    let shard = args.shard.of(&prepared.plan)?;
+    prepared.key.shard = shard;
     let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh)?;
     if found == Found::New && !global.quiet {
         output::note(&format!("run folder: {}", path.display()));
@@ -56,6 +123,9 @@ pub(super) fn run(args: &SimulateArgs, global: &Global) -> Result<Exit, Error> {
     let progress =
         Arc::new(Progress::new(global, Arc::clone(&prepared.context.meter), args.run.events.as_deref())?);
     let executed = execute::execute(&prepared, &path, Task::Sweep(None), &progress)?;
+    if let Some(shard) = shard {
+        return conclude_shard(&executed, shard, global);
+    }
     let record = &executed.record;
     output::result(&format!(
         "{}\n{} of {} conversations held\n",
@@ -63,10 +133,5 @@ pub(super) fn run(args: &SimulateArgs, global: &Global) -> Result<Exit, Error> {
         record.held,
         record.planned
     ))?;
-    Ok(match &record.stopped {
-        Some(Stop::Provider(_) | Stop::Storage(_)) => Exit::Provider,
-        Some(_) => Exit::Inconclusive,
-        None if record.held < record.planned => Exit::Inconclusive,
-        None => Exit::Success,
-    })
+    Ok(by_completeness(record))
 }

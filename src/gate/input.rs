@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use semver::Version;
+use serde::{Deserialize, Serialize};
 
 use super::stop::StopReason;
 use super::thresholds::Thresholds;
@@ -95,7 +96,8 @@ pub enum BaselineState<'a> {
 }
 
 /// A second look at one finding: the question was asked again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Confirmation {
     /// The conversation.
     pub conversation: ConversationId,

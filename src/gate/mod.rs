@@ -91,6 +91,19 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
     }
 }
 
+/// The verdict on a sweep that was cut off or is only a part of a plan: harm that was found is harm, and everything
+/// else stays open, whatever share of missing conversations the thresholds file tolerates.
+#[must_use]
+pub fn cut_off(mut verdict: GateVerdict, why: &str) -> GateVerdict {
+    verdict.reasons.push(decide::note(ReasonCode::SweepIncomplete, Weight::Incomplete, why.to_owned()));
+    verdict.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weight));
+    verdict.verdict = decide::verdict(&verdict.reasons);
+    verdict.verdict_without_waivers = verdict.verdict_without_waivers.max(verdict.verdict);
+    verdict.exit_code =
+        verdict::exit_of(verdict.verdict, &verdict.reasons, verdict.policy.inconclusive).code();
+    verdict
+}
+
 /// The second looks that rules with `confirm` want before they count a finding, ordered, each once.
 pub fn pending_confirmations(input: &GateInput<'_>) -> Vec<PendingConfirmation> {
     let (context, _, _) = prepare(input);

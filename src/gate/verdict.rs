@@ -137,6 +137,8 @@ pub enum ReasonCode {
     WaiverExpired,
     /// The sweep stopped before its end.
     StoppedEarly,
+    /// The sweep was cut off, or this is only a shard of it.
+    SweepIncomplete,
 }
 
 impl ReasonCode {
@@ -174,6 +176,7 @@ impl ReasonCode {
             Self::Waived => "waived",
             Self::WaiverExpired => "waiver-expired",
             Self::StoppedEarly => "stopped-early",
+            Self::SweepIncomplete => "sweep-incomplete",
         }
     }
 }

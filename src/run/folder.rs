@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::record::{PLAN_FILE, PlanFile, RUN_FILE, RunRecord};
+use super::record::{CONFIRMATIONS_FILE, PLAN_FILE, PlanFile, RUN_FILE, RunRecord};
+use crate::gate::Confirmation;
 use crate::rating::Assessment;
 use crate::source::Source;
 use crate::sweep::scheduler::Keeper;
@@ -197,6 +198,61 @@ impl RunFolder {
                 })
             })
             .collect()
+    }
+
+    /// Reads the second looks that were taken; none when the run wrote none.
+    ///
+    /// # Errors
+    /// The machine refuses, or the file is broken.
+    pub fn confirmations(&self) -> Result<Vec<Confirmation>, FolderError> {
+        if !self.file(CONFIRMATIONS_FILE).exists() {
+            return Ok(Vec::new());
+        }
+        serde_json::from_str(&self.read(CONFIRMATIONS_FILE)?).map_err(|error| FolderError::Content {
+            path: self.file(CONFIRMATIONS_FILE),
+            line: error.line(),
+            message: error.to_string(),
+        })
+    }
+
+    /// Takes over one transcript from another run folder, in both forms: as a second name of the same file where the
+    /// machine allows it, or else as a copy.
+    ///
+    /// # Errors
+    /// The machine refuses, or the other folder does not have it.
+    pub fn adopt(&self, from: &Self, id: &ConversationId) -> Result<(), FolderError> {
+        for form in ["jsonl", "txt"] {
+            let name = format!("{CONVERSATIONS}/{id}.{form}");
+            let (source, target) = (from.file(&name), self.file(&name));
+            // What an earlier merge left may be the very file that is taken over, and copying it onto itself would
+            // empty it.
+            match fs::remove_file(&target) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(FolderError::Io { path: target, source: error });
+                }
+                _ => {}
+            }
+            // Files of a run folder are replaced, never changed, so that sharing one is safe.
+            if fs::hard_link(&source, &target).is_err() {
+                fs::copy(&source, &target)
+                    .map_err(|error| FolderError::Io { path: source, source: error })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes the transcripts, so that a folder that is written anew holds no others.
+    ///
+    /// # Errors
+    /// The machine refuses.
+    pub fn forget_transcripts(&self) -> Result<(), FolderError> {
+        let path = self.file(CONVERSATIONS);
+        match fs::remove_dir_all(&path) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(FolderError::Io { path, source })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads one transcript in the native form.

@@ -9,6 +9,7 @@ use crate::model::Role;
 use crate::model::meter::LedgerRow;
 use crate::sweep::plan::Cell;
 use crate::sweep::scheduler::CellStatus;
+use crate::sweep::shard::Shard;
 use crate::target::Fingerprints;
 
 /// Version tag of `run.json`.
@@ -19,6 +20,8 @@ pub const PLAN_SCHEMA: &str = "vera-gate/plan/v1";
 pub const RUN_FILE: &str = "run.json";
 /// Name of the plan in a run folder.
 pub const PLAN_FILE: &str = "plan.json";
+/// Name of the second looks in a run folder.
+pub const CONFIRMATIONS_FILE: &str = "confirmations.json";
 /// Name of the matrix in a run folder.
 pub const MATRIX_FILE: &str = "matrix.json";
 
@@ -37,7 +40,10 @@ pub struct RunRecord {
     /// What that is, part by part.
     pub plan_parts: BTreeMap<String, String>,
     /// Which part of the plan this is, as `k/n`; `None` for the whole.
-    pub shard: Option<String>,
+    pub shard: Option<Shard>,
+    /// The runs of shards that this one was merged from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<MergedShard>,
     /// Where the configuration came from.
     pub config: String,
     /// The target's short name.
@@ -62,7 +68,7 @@ pub struct RunRecord {
     pub started: String,
     /// When it ended, RFC 3339.
     pub finished: String,
-    /// Planned conversations.
+    /// Planned conversations; of a shard, its own.
     pub planned: u64,
     /// Held to their end.
     pub held: u64,
@@ -80,6 +86,20 @@ pub struct RunRecord {
     pub usage: Vec<UsageRecord>,
 }
 
+/// One shard's part in a merged run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MergedShard {
+    /// Which.
+    pub shard: Shard,
+    /// Its run.
+    pub run_id: String,
+    /// When that started, RFC 3339.
+    pub started: String,
+    /// When it ended, RFC 3339.
+    pub finished: String,
+}
+
 /// Why a run ended early.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "detail")]
@@ -92,6 +112,8 @@ pub enum Stop {
     Cancelled,
     /// Something could not be written.
     Storage(String),
+    /// Shards of a merged run are missing, or are not what they should be.
+    Shards(String),
     /// The rest could not have changed the verdict.
     Curtailed(StopReason),
 }

@@ -13,6 +13,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::shard::Shard;
 use crate::fingerprint::{sha256, sha256_of_parts};
 use crate::model::meter::Meter;
 use crate::model::{
@@ -36,15 +37,18 @@ pub struct PlanKey {
     pub schema: String,
     /// Name of each part and what it is, or its hash.
     pub parts: BTreeMap<String, String>,
+    /// Which share of the plan the journal is about; no part of the plan's hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
 }
 
 impl PlanKey {
-    /// The key of these parts.
+    /// The key of these parts, for the whole plan.
     pub fn new(parts: BTreeMap<String, String>) -> Self {
-        Self { schema: SCHEMA.to_owned(), parts }
+        Self { schema: SCHEMA.to_owned(), parts, shard: None }
     }
 
-    /// One hash for all parts.
+    /// One hash for all parts: the same for every shard of a plan.
     pub fn hash(&self) -> String {
         let parts = self.parts.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
         sha256_of_parts(parts)
@@ -52,14 +56,25 @@ impl PlanKey {
 
     /// What is not the same, as `name: theirs -> ours`.
     pub fn differences(&self, ours: &Self) -> Vec<String> {
-        let names: BTreeSet<&String> = self.parts.keys().chain(ours.parts.keys()).collect();
-        let show = |value: Option<&String>| value.map_or_else(|| "(absent)".to_owned(), |v| short(v));
-        names
-            .into_iter()
-            .filter(|name| self.parts.get(*name) != ours.parts.get(*name))
-            .map(|name| format!("{name}: {} -> {}", show(self.parts.get(name)), show(ours.parts.get(name))))
-            .collect()
+        let mut differences = part_differences(&self.parts, &ours.parts);
+        if self.shard != ours.shard {
+            let show =
+                |shard: Option<Shard>| shard.map_or_else(|| "(whole plan)".to_owned(), |s| s.to_string());
+            differences.push(format!("shard: {} -> {}", show(self.shard), show(ours.shard)));
+        }
+        differences
     }
+}
+
+/// What is not the same in the parts of two plans, as `name: theirs -> ours`.
+pub fn part_differences(theirs: &BTreeMap<String, String>, ours: &BTreeMap<String, String>) -> Vec<String> {
+    let names: BTreeSet<&String> = theirs.keys().chain(ours.keys()).collect();
+    let show = |value: Option<&String>| value.map_or_else(|| "(absent)".to_owned(), |v| short(v));
+    names
+        .into_iter()
+        .filter(|name| theirs.get(*name) != ours.get(*name))
+        .map(|name| format!("{name}: {} -> {}", show(theirs.get(name)), show(ours.get(name))))
+        .collect()
 }
 
 fn short(value: &str) -> String {

@@ -1,4 +1,4 @@
-//! Plan, conversation loop, scheduler, journal.
+//! Plan, conversation loop, scheduler, journal, shards.
 
 pub mod conversation;
 pub mod event;
@@ -7,3 +7,4 @@ pub mod journal;
 pub mod plan;
 pub mod role;
 pub mod scheduler;
+pub mod shard;

@@ -39,6 +39,8 @@ pub enum CellStatus {
     NotHeld(NotHeld),
     /// It was never started.
     NotStarted,
+    /// It belongs to another shard of the plan.
+    OtherShard,
 }
 
 /// Keeps finished transcripts, such as a run folder.

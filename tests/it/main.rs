@@ -25,6 +25,7 @@ mod rubric_flow;
 mod rubric_text;
 mod schema;
 mod scripted;
+mod shards;
 mod stats_fixtures;
 mod target;
 mod target_properties;
