@@ -74,9 +74,11 @@ pub(super) fn run(args: &MergeArgs, global: &Global) -> Result<Exit, Error> {
     }
     let evidence = Evidence::of_run(merged.record, merged.plan, merged.ratings);
     let wanted = conclude::pending(&evidence, &thresholds, &baselines);
-    let taken: Vec<Confirmation> = taken
-        .into_iter()
-        .filter(|c| wanted.iter().any(|w| w.conversation == c.conversation && w.question == c.question))
+    // In the order in which a single run would have taken them.
+    let taken: Vec<Confirmation> = wanted
+        .iter()
+        .filter_map(|w| taken.iter().find(|c| w.conversation == c.conversation && w.question == c.question))
+        .cloned()
         .collect();
     let verdict = conclude::decide(&evidence, &thresholds, &baselines, &taken);
     let report = conclude::report(&loaded, &evidence, &verdict, &baselines);
@@ -199,7 +201,6 @@ fn confirmations(folders: &[RunFolder], merged: &Merged) -> Result<Vec<Confirmat
             taken.extend(looks.into_iter().filter(|c| merged.held_by.get(&c.conversation) == Some(&index)));
         }
     }
-    taken.sort_by(|a, b| (&a.conversation, &a.question).cmp(&(&b.conversation, &b.question)));
     Ok(taken)
 }
 

@@ -41,8 +41,8 @@ pub struct RunRecord {
     pub plan_parts: BTreeMap<String, String>,
     /// Which part of the plan this is, as `k/n`; `None` for the whole.
     pub shard: Option<Shard>,
-    /// The runs of shards that this one was merged from.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The runs of shards that this one was merged from; none for a run that held its conversations itself.
+    #[serde(default)]
     pub merged: Vec<MergedShard>,
     /// Where the configuration came from.
     pub config: String,

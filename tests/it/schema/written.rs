@@ -21,7 +21,7 @@ use vera_gate::matrix::{Counts, DimensionCounts, Matrix};
 use vera_gate::model::Role;
 use vera_gate::rating::{Rating, RatingOutcome, RolePlay, Unjudged};
 use vera_gate::report::{self, Report};
-use vera_gate::run::{ModelRecord, RunRecord, Settings, Stop, UsageRecord};
+use vera_gate::run::{MergedShard, ModelRecord, RunRecord, Settings, Stop, UsageRecord};
 use vera_gate::source::Location;
 use vera_gate::target::{Fingerprints, RiskLevel};
 use vera_gate::transcript::ConversationId;
@@ -297,7 +297,13 @@ fn run(stopped: Stop) -> RunRecord {
         tool_version: "0.1.0".to_owned(),
         plan_hash: "ab".to_owned(),
         plan_parts: [("rubric".to_owned(), "cd".to_owned())].into(),
-        shard: Some("1/2".to_owned()),
+        shard: Some("1/2".parse().unwrap()),
+        merged: vec![MergedShard {
+            shard: "1/2".parse().unwrap(),
+            run_id: "part".to_owned(),
+            started: "2026-01-01T00:00:00Z".to_owned(),
+            finished: "2026-01-01T00:10:00Z".to_owned(),
+        }],
         config: "vera-gate.yaml".to_owned(),
         target: "si".to_owned(),
         target_version: Some("1.0.0".to_owned()),
@@ -399,6 +405,7 @@ fn a_run_validates_however_it_stopped() {
         Stop::Budget(text()),
         Stop::Cancelled,
         Stop::Storage(text()),
+        Stop::Shards(text()),
         Stop::Curtailed(certain_fail()),
         Stop::Curtailed(StopReason::EarlyPass),
     ]
