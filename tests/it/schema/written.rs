@@ -56,7 +56,7 @@ fn holds<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(name: &s
     written
 }
 
-/// A document that lacks a key, or has another version, does not validate.
+/// A document that lacks one of the keys that are always written, or has another version, does not validate.
 fn bites(name: &str, written: &Value) {
     let validator = validator(&schema(name));
     for key in written.as_object().unwrap().keys() {
@@ -360,9 +360,7 @@ fn a_matrix_validates() {
 #[test]
 fn a_verdict_validates_with_everything_in_it_and_with_nothing() {
     let full = verdict();
-    let written = holds("verdict", &full);
-    // `null` and an absent score mean the same to a reader that knows no score.
-    bites("verdict", &written);
+    holds("verdict", &full);
     let empty = GateVerdict {
         reasons: Vec::new(),
         rules: Vec::new(),
@@ -374,7 +372,7 @@ fn a_verdict_validates_with_everything_in_it_and_with_nothing() {
         stopped: None,
         ..full.clone()
     };
-    holds("verdict", &empty);
+    bites("verdict", &holds("verdict", &empty));
     for stopped in [StopReason::CannotPass { rule: "r".to_owned(), dimension: None }, StopReason::EarlyPass] {
         holds("verdict", &GateVerdict { stopped: Some(stopped), ..empty.clone() });
     }
@@ -524,7 +522,7 @@ fn whole_report() -> Report {
 #[test]
 fn a_report_validates_with_everything_in_it_and_with_little() {
     let full = whole_report();
-    bites("report", &holds("report", &full));
+    holds("report", &full);
     let bare = Report {
         name: None,
         notice: None,
@@ -536,7 +534,7 @@ fn a_report_validates_with_everything_in_it_and_with_little() {
         injection_suspects: Vec::new(),
         ..full
     };
-    holds("report", &bare);
+    bites("report", &holds("report", &bare));
 }
 
 /// The file form of a baseline is its own, so it is not the serialised value that counts.
