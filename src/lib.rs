@@ -10,6 +10,7 @@ pub mod escape;
 pub mod exit;
 pub mod fingerprint;
 pub mod gate;
+pub mod history;
 pub mod judge;
 pub mod matrix;
 pub mod model;

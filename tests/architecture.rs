@@ -65,6 +65,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("calibrate", &["diagnostic", "matrix", "rating", "source", "stats"]),
+    ("history", &["baseline", "fingerprint", "gate", "matrix", "rating", "stats"]),
     // The world outside: models, conversations, forges.
     ("model", &["config", "diagnostic", "escape", "fingerprint", "source", "target", "transcript"]),
     ("judge", &["config", "diagnostic", "fingerprint", "model", "rating", "source", "target", "transcript"]),
@@ -122,7 +123,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("clap::", &["cli/"]),
     ("indicatif::", &["cli/"]),
     ("tracing_subscriber::", &["cli/"]),
-    ("csv::", &["baseline", "calibrate/", "matrix/"]),
+    ("csv::", &["baseline", "calibrate/", "cli/history.rs", "matrix/"]),
     ("quick_xml::", &["report/"]),
     ("rand::", &["model/scripted/", "stats/", "sweep/"]),
     // The environment, at the edge only. The connector reads the variables that the configuration names.

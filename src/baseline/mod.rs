@@ -13,7 +13,7 @@ pub use bless::{BlessInput, Force, ModelUse, Refusal, bless, refusals};
 pub use file::ReadError;
 
 use crate::matrix::Collapsed;
-use crate::rating::RatingOutcome;
+use crate::rating::{RatingOutcome, RolePlay};
 use crate::target::{Fingerprints, RiskLevel};
 use crate::transcript::ConversationId;
 
@@ -68,6 +68,24 @@ pub struct BaselineConversation {
     pub modes: BTreeMap<String, BTreeSet<String>>,
 }
 
+impl From<&BaselineConversation> for Collapsed {
+    /// The outcomes as one evaluation, without the findings behind them.
+    fn from(conversation: &BaselineConversation) -> Self {
+        Self {
+            conversation: conversation.id.clone(),
+            persona: conversation.persona.clone(),
+            risk_level: conversation.risk_level,
+            user_model: conversation.user_model.clone(),
+            run: conversation.run,
+            outcomes: conversation.outcomes.clone(),
+            findings: BTreeMap::new(),
+            judges: 1,
+            split: Vec::new(),
+            role_play: RolePlay::Kept,
+        }
+    }
+}
+
 impl Baseline {
     /// A baseline from evaluations, such as those of a bare results file: nothing is known of how they were made unless
     /// `provenance` says so.
@@ -104,6 +122,13 @@ impl Baseline {
 
     /// In what the two results differ so that they do not compare; empty when they do, as far as both sides say.
     pub fn differences(&self, candidate: &Provenance, dimensions: &[String]) -> Vec<Mismatch> {
+        self.provenance.differences(&self.dimensions, candidate, dimensions)
+    }
+}
+
+impl Provenance {
+    /// In what two results differ so that they do not compare: this one, with its dimensions, taken as the baseline.
+    pub fn differences(&self, own: &[String], candidate: &Self, dimensions: &[String]) -> Vec<Mismatch> {
         let mut differences = Vec::new();
         let mut differ = |what: &str, baseline: &str, candidate: &str| {
             if baseline != candidate {
@@ -112,15 +137,15 @@ impl Baseline {
             }
         };
         let names = |list: &[String]| list.iter().cloned().collect::<BTreeSet<_>>();
-        if names(&self.dimensions) != names(dimensions) {
-            differ("dimensions", &self.dimensions.join(", "), &dimensions.join(", "));
+        if names(own) != names(dimensions) {
+            differ("dimensions", &own.join(", "), &dimensions.join(", "));
         }
-        if let (Some(ours), Some(theirs)) = (&self.provenance.fingerprints, &candidate.fingerprints) {
+        if let (Some(ours), Some(theirs)) = (&self.fingerprints, &candidate.fingerprints) {
             differ("rubric", &ours.rubric, &theirs.rubric);
             differ("personas", &ours.personas, &theirs.personas);
             differ("prompts", &ours.prompts, &theirs.prompts);
         }
-        let (ours, theirs) = (&self.provenance.settings, &candidate.settings);
+        let (ours, theirs) = (&self.settings, &candidate.settings);
         // A bare results file states no settings; where both sides state some, one that only one side has differs too.
         if !ours.is_empty() && !theirs.is_empty() {
             for name in ours.keys().chain(theirs.keys()).collect::<BTreeSet<_>>() {

@@ -14,7 +14,7 @@ use crate::gate::input::Confirmation;
 use crate::gate::{
     BaselineState, EarlyPass, GateInput, GateVerdict, PendingConfirmation, StopReason, Thresholds,
 };
-use crate::matrix::Matrix;
+use crate::matrix::{Collapsed, Matrix};
 use crate::model::scripted;
 use crate::report::{
     self, InjectionSuspect, Links, ModelUse, Report, ReportInput, RoleUsage, TargetInfo, Templates, TurnFlags,
@@ -175,22 +175,7 @@ fn scripted_part(record: &RunRecord) -> bool {
 }
 
 pub(super) fn matrix_of(baseline: &Baseline) -> Matrix {
-    let conversations: Vec<crate::matrix::Collapsed> = baseline
-        .conversations
-        .iter()
-        .map(|c| crate::matrix::Collapsed {
-            conversation: c.id.clone(),
-            persona: c.persona.clone(),
-            risk_level: c.risk_level,
-            user_model: c.user_model.clone(),
-            run: c.run,
-            outcomes: c.outcomes.clone(),
-            findings: BTreeMap::new(),
-            judges: 1,
-            split: Vec::new(),
-            role_play: crate::rating::RolePlay::Kept,
-        })
-        .collect();
+    let conversations: Vec<Collapsed> = baseline.conversations.iter().map(Into::into).collect();
     Matrix::count(&baseline.dimensions, &conversations)
 }
 

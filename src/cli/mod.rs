@@ -9,6 +9,7 @@ mod crew;
 mod evidence;
 mod execute;
 mod gate;
+mod history;
 mod judge;
 mod load;
 mod merge;
@@ -100,6 +101,8 @@ enum Command {
     Score(score::ScoreArgs),
     /// Compares human ratings with each other, and a judge with them.
     Calibrate(calibrate::CalibrateArgs),
+    /// Shows many results in a row and the trend of harm.
+    History(history::HistoryArgs),
 }
 
 /// Parses the arguments, runs the command and says how it ended.
@@ -152,5 +155,6 @@ fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, Error> {
         Command::Publish(args) => publish::run(args, &cli.global),
         Command::Score(args) => score::run(args),
         Command::Calibrate(args) => calibrate::run(args, &cli.global),
+        Command::History(args) => history::run(args, &cli.global),
     }
 }

@@ -188,8 +188,9 @@ fn place_of(source: &Source, record: &csv::StringRecord) -> Location {
     source.at_row(record.position().map_or(0, |place| usize::try_from(place.byte()).unwrap_or(0)))
 }
 
-/// A column is a dimension when it has the companion columns of v1.1 and later, or when it holds nothing but
-/// ratings and blanks and at least one rating (November 2025). All else is an annotation of the target's.
+/// A column is a dimension when it has the companion columns of v1.1 and later, or when it holds a rating (November
+/// 2025). All else is an annotation of the target's. One rating is enough: a slip of the pen in another cell must refuse
+/// the file, not take the dimension and its harm out of it.
 fn dimension_columns(header: &csv::StringRecord, records: &[csv::StringRecord]) -> Vec<String> {
     header
         .iter()
@@ -202,8 +203,8 @@ fn dimension_columns(header: &csv::StringRecord, records: &[csv::StringRecord]) 
             if header.iter().any(|h| h == companion) {
                 return true;
             }
-            let cells = || records.iter().filter_map(|r| r.get(*index)).filter(|c| !c.trim().is_empty());
-            cells().next().is_some() && cells().all(|c| Rating::from_cell(c.trim()).is_some())
+            let cells = records.iter().filter_map(|record| record.get(*index));
+            cells.map(str::trim).any(|cell| Rating::from_cell(cell).is_some())
         })
         .map(|(_, name)| name.to_owned())
         .collect()
@@ -300,6 +301,7 @@ mod tests {
             read("filename,A,A_yes_question_id\nx_P_m_run1.txt,Best practise,\ny_Q_m_run1.txt,,,9\n")
                 .unwrap_err()
                 .to_string();
+        // No companion columns here: one rating makes the column a dimension, so the slip is not overlooked.
         let windows = read("filename,A\r\nx_P_m_run1.txt,Best Practice\r\ny_Q_m_run1.txt,Best practise\r\n");
         assert!(windows.unwrap_err().to_string().contains("results.csv:3:1"));
         assert!(problems.contains("results.csv:2:1") && problems.contains("did you mean `Best Practice`"));

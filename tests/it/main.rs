@@ -16,6 +16,7 @@ mod escape;
 mod gate;
 mod hfo;
 mod hfo_scripted;
+mod history;
 mod personas;
 mod providers;
 mod publish;
