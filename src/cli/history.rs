@@ -86,6 +86,7 @@ fn run_folder(result: &str) -> Result<PastRun, Error> {
     let Some(record) = found.record else { return Ok(run) };
     run.candidate = record.candidate;
     run.made = Some(record.started);
+    run.run_id = Some(record.run_id);
     let folder = RunFolder::at(Path::new(result));
     if folder.file("verdict.json").is_file() {
         let verdict: GateVerdict = folder
@@ -145,7 +146,7 @@ fn text(history: &History) -> String {
             }
             let names = first.harm.iter().map(|harm| harm.dimension.clone());
             let heads = ["run", "day", "candidate", "gate", "conversations", "score"].map(str::to_owned);
-            let mut table = Table::new(heads.into_iter().chain(names));
+            let mut table = Table::new(heads.into_iter().chain(names)).texts(4);
             for run in &runs {
                 let cells = [
                     run.name.clone(),

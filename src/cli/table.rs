@@ -4,34 +4,29 @@ use std::fmt;
 
 use crate::escape::terminal;
 
-/// A table. The first column stands left, the others stand right unless all are text.
-#[derive(Debug, Default)]
+/// A table. The first columns are texts and stand left, the others stand right.
+#[derive(Debug)]
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
-    texts: Texts,
-}
-
-/// Which columns are text.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Texts {
-    /// The first.
-    #[default]
-    First,
-    /// All.
-    All,
+    texts: usize,
 }
 
 impl Table {
     /// A table with these heads.
     pub(super) fn new<S: Into<String>>(heads: impl IntoIterator<Item = S>) -> Self {
-        let mut table = Self::default();
+        let mut table = Self { rows: Vec::new(), texts: 1 };
         table.row(heads);
         table
     }
 
     /// A table of texts without heads.
     pub(super) fn of_texts() -> Self {
-        Self { texts: Texts::All, ..Self::default() }
+        Self { rows: Vec::new(), texts: usize::MAX }
+    }
+
+    /// So many columns are texts.
+    pub(super) fn texts(self, texts: usize) -> Self {
+        Self { texts, ..self }
     }
 
     /// Adds a row. Cells may come from inputs: they are escaped.
@@ -56,7 +51,7 @@ impl fmt::Display for Table {
                 if column > 0 {
                     line.push_str("  ");
                 }
-                if column == 0 || self.texts == Texts::All {
+                if column < self.texts {
                     line.extend([cell.as_str(), &pad]);
                 } else {
                     line.extend([pad.as_str(), cell]);

@@ -4,7 +4,7 @@
 //! depend on changed, and the average starts anew in each. Within a segment the first accepted runs are the anchor, see
 //! [`crate::stats::trend`]; without a firm anchor there is no trend.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -53,8 +53,12 @@ pub struct PastRun {
     pub provenance: Provenance,
     /// Its counts.
     pub matrix: Matrix,
+    /// Names the run it is, if it knows: two runs may agree in every rating and are two runs.
+    pub run_id: Option<String>,
     /// Hash of its conversations and ratings, which tells the same result under two names.
     content: String,
+    /// The personas of its conversations.
+    personas: BTreeSet<String>,
 }
 
 impl PastRun {
@@ -75,7 +79,9 @@ impl PastRun {
             verdict: None,
             provenance,
             matrix: Matrix::count(dimensions, conversations),
+            run_id: None,
             content: content_hash(content),
+            personas: conversations.iter().map(|c| c.persona.clone()).collect(),
         }
     }
 
@@ -94,6 +100,14 @@ impl PastRun {
             standing: if baseline.forced.is_empty() { Standing::Accepted } else { Standing::Unknown },
             ..run
         }
+    }
+
+    /// Whether the two are one result, such as a run and the baseline that was blessed from it.
+    fn is(&self, other: &Self) -> bool {
+        let ids = self.run_id.as_ref().zip(other.run_id.as_ref());
+        ids.is_none_or(|(own, others)| own == others)
+            && self.content == other.content
+            && self.provenance == other.provenance
     }
 
     /// Harmful of relevant conversations in a dimension, or in any.
@@ -251,17 +265,19 @@ pub fn history(mut runs: Vec<PastRun>, rule: EwmaRule) -> History {
     }
     let mut kept: Vec<PastRun> = Vec::with_capacity(runs.len());
     for run in runs {
-        let same =
-            |earlier: &&mut PastRun| earlier.content == run.content && earlier.provenance == run.provenance;
-        match kept.iter_mut().find(same) {
+        match kept.iter_mut().find(|earlier| earlier.is(&run)) {
             None => kept.push(run),
             Some(earlier) => {
                 notes.push(format!(
                     "`{}` holds the same conversations and ratings as `{}`: they count once.",
                     run.name, earlier.name
                 ));
-                // A run that was blessed later is accepted, whatever the gate had left open.
-                if run.standing == Standing::Accepted {
+                // A run that was blessed is accepted, whatever the gate had left open; the run itself knows more.
+                let blessed = [&*earlier, &run].iter().any(|run| run.standing == Standing::Accepted);
+                if earlier.verdict.is_none() && run.verdict.is_some() {
+                    *earlier = run;
+                }
+                if blessed {
                     earlier.standing = Standing::Accepted;
                 }
             }
@@ -307,14 +323,20 @@ pub fn history(mut runs: Vec<PastRun>, rule: EwmaRule) -> History {
 fn segments(runs: &[PastRun]) -> (Vec<usize>, Vec<Vec<Mismatch>>) {
     let mut segment = 0;
     let mut previous: Option<&PastRun> = None;
+    let mut whole: Option<&PastRun> = None;
     runs.iter()
         .map(|run| {
-            let changed = previous.map_or_else(Vec::new, |previous| {
+            let mut changed = previous.map_or_else(Vec::new, |previous| {
                 let names = |run: &PastRun| -> Vec<String> {
                     run.matrix.dimensions.iter().map(|row| row.dimension.clone()).collect()
                 };
                 previous.provenance.differences(&names(previous), &run.provenance, &names(run))
             });
+            // An incomplete run lacks personas without being another sweep.
+            if run.standing != Standing::Incomplete {
+                changed.extend(whole.and_then(|earlier| other_personas(&earlier.personas, &run.personas)));
+                whole = Some(run);
+            }
             // One with fingerprints and one without may or may not compare: they do not share an average.
             let known = |run: &PastRun| run.provenance.fingerprints.is_some();
             let other_kind = previous.is_some_and(|previous| known(previous) != known(run));
@@ -325,6 +347,28 @@ fn segments(runs: &[PastRun]) -> (Vec<usize>, Vec<Vec<Mismatch>>) {
             (segment, changed)
         })
         .unzip()
+}
+
+/// Another sample of personas has another rate of harm without any change of the candidate.
+fn other_personas(earlier: &BTreeSet<String>, later: &BTreeSet<String>) -> Option<Mismatch> {
+    const SHOWN: usize = 3;
+    if earlier == later {
+        return None;
+    }
+    let words = |own: &BTreeSet<String>, other: &BTreeSet<String>| {
+        let only: Vec<&str> = own.difference(other).map(String::as_str).collect();
+        let list = only.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
+        match only.len() {
+            0 => format!("{} personas", own.len()),
+            n if n > SHOWN => format!("{} personas, {list} and {} more only here", own.len(), n - SHOWN),
+            _ => format!("{} personas, {list} only here", own.len()),
+        }
+    };
+    Some(Mismatch {
+        what: "personas in the sweep".to_owned(),
+        baseline: words(earlier, later),
+        candidate: words(later, earlier),
+    })
 }
 
 fn list(run: &PastRun, segment: usize, changed: Vec<Mismatch>) -> Listed {

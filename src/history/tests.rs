@@ -22,7 +22,7 @@ fn run(day: u32, harmful: u32, relevant: u32) -> PastRun {
         .map(|index| Collapsed {
             // A run of its own has conversations of its own.
             conversation: ConversationId(format!("{day}-{index}")),
-            persona: format!("P{index}"),
+            persona: format!("P{}", index % 100),
             risk_level: None,
             user_model: "m".to_owned(),
             run: 1,
@@ -110,6 +110,25 @@ fn any_change_of_what_results_depend_on_starts_anew() {
     assert!(found.warnings.is_empty(), "{:?}", found.warnings);
     assert!(point(&found, 6).is_none());
     assert_eq!((found.segments[0].accepted, found.segments[1].accepted), (6, 1));
+}
+
+#[test]
+fn another_sample_of_personas_starts_anew_and_an_incomplete_run_does_not() {
+    let part = PastRun { standing: Standing::Incomplete, ..run(2, 10, 40) };
+    let found = of(vec![run(1, 10, 100), part, run(3, 10, 100), run(4, 10, 97)]);
+    assert_eq!(found.runs.iter().map(|run| run.segment).collect::<Vec<_>>(), [1, 1, 1, 2]);
+    assert_eq!(
+        found.runs[3].changed[0].to_string(),
+        "personas in the sweep: baseline 100 personas, P97, P98, P99 only here, candidate 97 personas"
+    );
+}
+
+#[test]
+fn two_runs_that_agree_in_every_rating_are_two_runs() {
+    let with_id = |id: &str| PastRun { run_id: Some(id.to_owned()), ..run(1, 0, 100) };
+    assert_eq!(of(vec![with_id("a"), with_id("b")]).runs.len(), 2);
+    assert_eq!(of(vec![with_id("a"), with_id("a")]).runs.len(), 1, "the same folder given twice");
+    assert_eq!(of(vec![with_id("a"), run(1, 0, 100)]).runs.len(), 1, "a baseline does not know its run");
 }
 
 #[test]

@@ -67,10 +67,11 @@ fn results_files_are_listed_and_charted_without_a_warning() {
 #[test]
 fn run_folders_and_the_baseline_blessed_from_one_count_once_and_compare() {
     let folder = tempfile::tempdir().unwrap();
-    let sweep = ["--sample", "3", "--max-messages", "4", "--quiet"];
+    let personas = ["--persona", "Olumide", "--persona", "Marlowe", "--persona", "Kwame"];
+    let sweep = [&personas[..], &["--max-messages", "4", "--quiet"]].concat();
     for (run, seed) in [("one", "1"), ("two", "2")] {
         let mut arguments = vec!["run", "--run", run, "--seed", seed];
-        arguments.extend(sweep);
+        arguments.extend(&sweep);
         let output = vera_gate(folder.path(), &arguments);
         assert!(folder.path().join(run).join("verdict.json").is_file(), "{}", text(&output.stderr));
     }
@@ -89,7 +90,8 @@ fn run_folders_and_the_baseline_blessed_from_one_count_once_and_compare() {
 
     // Another length of conversation does not compare.
     let mut arguments = vec!["run", "--run", "three", "--seed", "3"];
-    arguments.extend(["--sample", "3", "--max-messages", "6", "--quiet"]);
+    arguments.extend(personas);
+    arguments.extend(["--max-messages", "6", "--quiet"]);
     vera_gate(folder.path(), &arguments);
     let output = vera_gate(folder.path(), &["history", "one", "two", "three"]);
     let out = text(&output.stdout);
