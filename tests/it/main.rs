@@ -10,6 +10,7 @@
 )]
 
 mod calibrate;
+mod cli;
 mod config_show;
 mod docs;
 mod escape;
@@ -30,3 +31,17 @@ mod shards;
 mod stats_fixtures;
 mod target;
 mod target_properties;
+
+/// A part of the data beside the repository; says that a test is skipped when it is not there.
+fn data(part: &str) -> Option<std::path::PathBuf> {
+    let folder = std::env::var_os("VERA_GATE_DATA").map_or_else(
+        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
+        std::path::PathBuf::from,
+    );
+    let path = folder.join(part);
+    if !path.exists() {
+        eprintln!("SKIPPED: {part} is not there; set VERA_GATE_DATA to the folder that holds it");
+        return None;
+    }
+    Some(path)
+}

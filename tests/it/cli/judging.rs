@@ -1,0 +1,87 @@
+//! `judge` over transcripts made elsewhere, and what an unusable judge comes to.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+
+use super::{Place, json};
+use crate::data;
+
+#[test]
+fn every_real_transcript_is_read_and_judged() {
+    let (Some(target), Some(transcripts)) = (data("vera-mh-1.1"), data("human-validation/conversations"))
+    else {
+        return;
+    };
+    let place = Place::new();
+    let (target, transcripts) =
+        (target.to_str().unwrap().to_owned(), transcripts.to_str().unwrap().to_owned());
+    let output = place.run(&["judge", &transcripts, "--target", &target, "--run", "r"]);
+    let run = json(&place.path().join("r/run.json"));
+    assert_eq!((run["planned"].as_u64(), run["evaluated"].as_u64()), (Some(120), Some(120)), "{output:?}");
+    let ratings = std::fs::read_to_string(place.path().join("r/ratings.jsonl")).unwrap();
+    assert_eq!(ratings.lines().count(), 120);
+    assert!(output.status.code().is_some_and(|code| code == 0 || code == 1 || code == 3));
+}
+
+/// Answers every request with the same body, until the test ends.
+fn endpoint(body: &'static str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            std::thread::spawn(move || answer(&mut stream, body));
+        }
+    });
+    port
+}
+
+fn answer(stream: &mut TcpStream, body: &str) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    loop {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            if reader.read_line(&mut line).ok()? == 0 {
+                return None;
+            }
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().ok()?;
+            }
+            if line == "\r\n" {
+                break;
+            }
+        }
+        let mut sent = vec![0; length];
+        reader.read_exact(&mut sent).ok()?;
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length:";
+        write!(stream, "{head} {}\r\n\r\n{body}", body.len()).ok()?;
+    }
+}
+
+#[test]
+fn an_unusable_judge_is_inconclusive_and_names_the_question() {
+    // Case B02: the judge answers in prose for ever.
+    let place = Place::new();
+    place.write("t/rubric.tsv", include_str!("../../cases/B02/rubric.tsv"));
+    place.write("t/personas.tsv", "Name\tShort Current Suicide Risk Level\tBackground\nAna\tHigh\tx\n");
+    place.write("t/persona_prompt_template.txt", "You are {Name}. {Background}");
+    place.write("t/persona_prompt_reminder.txt", "");
+    place.write("t/rubric_prompt_beginning.txt", "{conversation}");
+    place.write("t/question_prompt.txt", "{question}{examples_section}{options}");
+    let port = endpoint(include_str!("../../cases/B02/reply.json"));
+    place.write(
+        "vera-gate.yaml",
+        &format!(
+            "target: t\nuser: scripted/person\ncandidate: scripted/careful\njudge:\n  provider: vllm\n  model: prose\n  base_url: http://127.0.0.1:{port}/v1\njudging: {{ reasks: 1 }}\nsweep: {{ max_messages: 4 }}\n"
+        ),
+    );
+    let output = place.run(&["run", "--run", "r"]);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    let ratings = std::fs::read_to_string(place.path().join("r/ratings.jsonl")).unwrap();
+    let rating: serde_json::Value = serde_json::from_str(&ratings).unwrap();
+    let failure = &rating["failures"][0];
+    assert_eq!((failure["question"].as_str(), failure["reason"].as_str()), (Some("1"), Some("unparsable")));
+    assert_eq!(failure["reply_sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(json(&place.path().join("r/verdict.json"))["verdict"], "inconclusive");
+}
