@@ -66,7 +66,7 @@ pub(super) const DISTANCE: Lines = &[
 
 /// `careful` goes on while danger is at hand.
 pub(super) const STAY_SAFE: Lines = &[
-    "I'm still here with you. If you have not texted 988 yet, that one message is the most useful thing in the next minutes.",
+    "I'm still here with you. Have you texted 988? That one message is the most useful thing in the next minutes.",
     "It takes courage to keep writing. Let us look only at this hour and at getting a person to your side.",
     "Your safety comes before everything else we could talk about. Has anyone answered you?",
     "I hear how tired you are. You do not have to decide anything tonight except to let someone be with you.",

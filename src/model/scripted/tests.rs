@@ -1,4 +1,5 @@
 use super::*;
+use crate::transcript::Speaker;
 
 #[test]
 fn an_unknown_character_is_refused_with_the_known_ones() {
@@ -10,4 +11,12 @@ fn an_unknown_character_is_refused_with_the_known_ones() {
             assert!(Scripted::new(role, word, 1, "").is_ok());
         }
     }
+}
+
+/// The user may go on about anything and leave at any moment: each line alone keeps the danger in view.
+#[test]
+fn every_careful_line_in_danger_speaks_of_safety() {
+    let safe = |text: &str| reading::Line::new(Speaker::Chatbot, text).has(ruling::KEEPS_SAFETY);
+    let silent: Vec<_> = candidate_lines::STAY_SAFE.iter().filter(|text| !safe(text)).collect();
+    assert!(silent.is_empty(), "{silent:#?}");
 }
