@@ -137,8 +137,10 @@ pub(super) fn comparable(
         let models = models.iter().filter(|model| model.role == role);
         models
             .map(|m| {
-                let name = format!("{}/{}", m.provider, m.requested);
-                if m.instances > 1 { format!("{name} x{}", m.instances) } else { name }
+                // Effort, temperature and the like make another judge of the same model.
+                let settings: String = m.settings.chars().take(8).collect();
+                let times = if m.instances > 1 { format!(" x{}", m.instances) } else { String::new() };
+                format!("{}/{}{times} ({settings})", m.provider, m.requested)
             })
             .collect::<Vec<_>>()
             .join(", ")

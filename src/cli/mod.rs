@@ -119,12 +119,14 @@ pub fn main() -> Exit {
         }
     };
     output::start_tracing(&cli.global);
-    match run(&cli, &matches) {
-        Ok(exit) => exit,
-        Err(error) => {
+    // A panic is a fault of this program: it has been printed, and must not look like a verdict.
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&cli, &matches))) {
+        Ok(Ok(exit)) => exit,
+        Ok(Err(error)) => {
             output::error(&error);
             error.exit()
         }
+        Err(_panic) => Exit::Internal,
     }
 }
 
