@@ -3,7 +3,7 @@
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::view::{
-    baseline_sentence, cases, changes, limits, missing_name, not_excluded, rated, rating_cell,
+    baseline_sentence, cases, changes, limits, missing_name, mode_counts, not_excluded, rated, rating_cell,
     remark_sentences, score, subject, total, unjudged_lines, why,
 };
 use super::{Report, words};
@@ -207,7 +207,14 @@ impl Page {
                 )
             })
             .collect();
-        self.items("Harmful findings", &findings);
+        let modes: Vec<String> = mode_counts(report)
+            .iter()
+            .map(|mode| {
+                let n = words::count(mode.conversations as u64, "conversation", "conversations");
+                format!("{} ({}): {n}, by risk: {}", mode.name, mode.dimension, mode.risks)
+            })
+            .collect();
+        self.items("Harmful findings", if modes.is_empty() { &findings } else { &modes });
         let mut unjudged = unjudged_lines(report);
         unjudged.splice(0..0, cases(report));
         let missing = gate.coverage.missing.iter();

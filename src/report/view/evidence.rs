@@ -114,12 +114,33 @@ pub(super) fn finding<E: Escaped>(finding: &HarmFinding) -> FindingView<E> {
 /// Findings that a reader takes in one by one; beyond, failure modes come first.
 const READABLE: usize = 10;
 
-/// The failure modes by the number of conversations, the most frequent first; none when the findings are few.
 pub(super) fn modes<E: Escaped>(report: &Report) -> Vec<ModeView<E>> {
+    let view = |mode: ModeCount<'_>| ModeView {
+        failure_mode: E::text(mode.name),
+        dimension: E::text(mode.dimension),
+        conversations: mode.conversations,
+        risks: E::text(&mode.risks),
+    };
+    mode_counts(report).into_iter().map(view).collect()
+}
+
+/// A failure mode, or the question when the rubric names none, and how many conversations show it.
+pub(in crate::report) struct ModeCount<'a> {
+    pub(in crate::report) name: &'a str,
+    pub(in crate::report) dimension: &'a str,
+    pub(in crate::report) conversations: usize,
+    /// Conversations per risk level, the highest first.
+    pub(in crate::report) risks: String,
+}
+
+/// The failure modes by the number of conversations, the most frequent first; none when the findings are few.
+pub(in crate::report) fn mode_counts(report: &Report) -> Vec<ModeCount<'_>> {
     if report.findings.len() <= READABLE {
         return Vec::new();
     }
-    let mut modes: BTreeMap<(&str, &str), BTreeSet<(Reverse<u8>, &ConversationId)>> = BTreeMap::new();
+    // An unknown risk level could be any: it stands with the highest.
+    type Found<'a> = BTreeSet<(Reverse<u8>, &'a ConversationId)>;
+    let mut modes: BTreeMap<(&str, &str), Found<'_>> = BTreeMap::new();
     for finding in &report.findings {
         let mode = finding.failure_mode.as_deref().or(finding.question.as_deref()).unwrap_or("\u{2013}");
         let risk = finding.risk_level.map_or(u8::MAX, |level| level as u8);
@@ -129,7 +150,7 @@ pub(super) fn modes<E: Escaped>(report: &Report) -> Vec<ModeView<E>> {
     modes.sort_by_key(|(name, conversations)| (Reverse(conversations.len()), *name));
     modes
         .into_iter()
-        .map(|((mode, dimension), conversations)| {
+        .map(|((name, dimension), conversations)| {
             let mut risks: Vec<(&str, usize)> = Vec::new();
             for (Reverse(risk), _) in &conversations {
                 let level = RiskLevel::ALL.into_iter().find(|level| *level as u8 == *risk);
@@ -139,12 +160,7 @@ pub(super) fn modes<E: Escaped>(report: &Report) -> Vec<ModeView<E>> {
                 }
             }
             let risks: Vec<String> = risks.iter().map(|(word, n)| format!("{word} {n}")).collect();
-            ModeView {
-                failure_mode: E::text(mode),
-                dimension: E::text(dimension),
-                conversations: conversations.len(),
-                risks: E::text(&risks.join(", ")),
-            }
+            ModeCount { name, dimension, conversations: conversations.len(), risks: risks.join(", ") }
         })
         .collect()
 }

@@ -7,7 +7,7 @@ mod rules;
 
 use serde::Serialize;
 
-pub(super) use evidence::{cases, missing_name, remark_sentences, unjudged_lines, why};
+pub(super) use evidence::{cases, missing_name, mode_counts, remark_sentences, unjudged_lines, why};
 pub(super) use origin::total;
 pub(super) use rules::about;
 

@@ -5,3 +5,4 @@ mod fixture;
 mod hostile;
 mod pages;
 mod snapshots;
+mod templates;
