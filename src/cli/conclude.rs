@@ -321,6 +321,9 @@ pub(super) fn write(
     folder.write_json("verdict.json", verdict).map_err(provider)?;
     let json = report::json::render(report).map_err(|error| Error::Internal(error.to_string()))?;
     folder.write("report.json", &json).map_err(provider)?;
+    for fault in report::markdown::render(report, templates).faults {
+        output::note(&format!("warning: {fault}"));
+    }
     folder.write("report.md", &report::markdown::document(report, templates)).map_err(provider)?;
     folder.write("report.html", &report::html::render(report)).map_err(provider)?;
     let junit = report::junit::render(report).map_err(|error| Error::io(&folder.file("junit.xml"), error))?;
