@@ -181,7 +181,10 @@ fn reason(rule: &Rule, row: &Row, code: ReasonCode, status: Status, incomplete: 
     Some(Reason {
         code,
         weight: weight(status, rule.tier, incomplete),
-        text: row.reason.clone(),
+        text: match &row.dimension {
+            Some(dimension) => format!("{dimension}: {}", row.reason),
+            None => row.reason.clone(),
+        },
         rule: Some(rule.id.clone()),
         dimension: row.dimension.clone(),
         conversations: row.conversations.clone(),

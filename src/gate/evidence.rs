@@ -220,7 +220,10 @@ impl Evidence {
                     .collect(),
                 nameless: dimensions
                     .iter()
-                    .map(|d| conversation.modes.get(d).is_none_or(BTreeSet::is_empty))
+                    .map(|d| {
+                        let harm = conversation.outcomes.get(d).is_some_and(|outcome| outcome.is_harm());
+                        harm && conversation.modes.get(d).is_none_or(BTreeSet::is_empty)
+                    })
                     .collect(),
                 findings: Vec::new(),
                 gone: None,
@@ -352,7 +355,7 @@ fn never_held(dimensions: &[String], cell: &PlannedCell) -> Talk {
         },
         cells: vec![Cell::Missing; dimensions.len()],
         modes: vec![BTreeSet::new(); dimensions.len()],
-        nameless: vec![true; dimensions.len()],
+        nameless: vec![false; dimensions.len()],
         findings: vec![Vec::new(); dimensions.len()],
         finished: cell.status == CellStatus::Finished,
         role_break: cell.status == CellStatus::Invalid,
@@ -396,7 +399,11 @@ fn talk_of(
     // With the rubric's names at hand a question without one has none; without them it may have any.
     let nameless = findings
         .iter()
-        .map(|list| list.is_empty() || (labels.is_empty() && list.iter().any(|f| f.label.is_none())))
+        .zip(&cells)
+        .map(|(list, cell)| {
+            let unknown = list.is_empty() || (labels.is_empty() && list.iter().any(|f| f.label.is_none()));
+            *cell == Cell::Harm && unknown
+        })
         .collect();
     let judged = cells.iter().any(|cell| *cell != Cell::Missing);
     let gone = match status {

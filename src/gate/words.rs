@@ -36,6 +36,11 @@ pub(super) fn count(n: u64, singular: &str) -> String {
     if n == 1 { format!("1 {singular}") } else { format!("{n} {singular}s") }
 }
 
+/// `1 conversation has`, `3 conversations have`.
+pub(super) fn have(n: u64, singular: &str) -> String {
+    format!("{} {}", count(n, singular), if n == 1 { "has" } else { "have" })
+}
+
 /// The first names and how many more there are.
 pub(super) fn some_of<T: AsRef<str>>(names: &[T], most: usize) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();

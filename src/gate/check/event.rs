@@ -214,6 +214,14 @@ fn outcome(
         judged.standing.iter().chain(&judged.refuted).map(|event| event.refer(evidence)).collect();
     row.confirmations = judged.confirmations;
     let best = if status == Status::Inconclusive && all > 0 { Status::Pass } else { status };
+    let unnamed =
+        missing.iter().filter(|talk| talk.is_relevant() && talk.nameless.contains(&true)).count() as u64;
+    if !rule.scope.labels.is_empty() && unnamed > 0 && status != Status::Fail {
+        words::push(
+            &mut row.reason,
+            &format!(" {} harm whose failure mode nobody named.", words::have(unnamed, "conversation")),
+        );
+    }
     let by_missing = settle(&mut row, [status, best, Status::Fail], &missing);
     let code = match row.status {
         Status::Inconclusive if by_missing => ReasonCode::MissingDecides,
@@ -239,7 +247,7 @@ fn after_second_look(judged: &Judged<'_>) -> &'static str {
     if judged.confirmations.iter().any(|shown| shown.outcome == Drawn::Confirmed) {
         ", and asked again the judge says the same"
     } else if judged.confirmations.iter().any(|shown| shown.outcome == Drawn::Stands) {
-        "; it could not be asked again often enough, so it stands"
+        "; it was not asked again often enough to fall, so it stands"
     } else {
         ""
     }

@@ -176,7 +176,7 @@ fn settle(row: &mut Row, statuses: [Status; 3], unseen: &[&Talk]) -> bool {
     words::push(
         &mut row.reason,
         &format!(
-            " {} no usable rating, which decides: {} if all went well, {} if all were harmful.",
+            " {} no usable rating for this rule, which decides: {} if all went well, {} if all were harmful.",
             if row.missing == 1 {
                 "1 conversation has".to_owned()
             } else {

@@ -366,7 +366,7 @@ impl Arms<'_> {
         }
         words::push(
             &mut text,
-            &format!("; {} of {} differ.", facts.informative, words::count(facts.personas, "persona")),
+            &format!("; {} of {} changed.", facts.informative, words::count(facts.personas, "persona")),
         );
         if facts.baseline.k == 0 && facts.candidate.k > 0 {
             text.push_str(" Relative change: n/a (baseline 0).");
@@ -382,7 +382,7 @@ impl Arms<'_> {
                 words::push(
                     &mut text,
                     &format!(
-                        " Not enough evidence: {} are relevant on both sides, at least {} are needed before finding no rise means anything.",
+                        " Not enough evidence: relevant on both sides: {}; at least {} are needed before finding no rise means anything.",
                         words::count(seen.paired, "persona"),
                         self.test.min_personas
                     ),

@@ -132,7 +132,12 @@ fn two_sides() -> impl Strategy<Value = (usize, Cells, Cells)> {
 /// Few by default, because each case evaluates many rule sets; `PROPTEST_CASES` asks for more.
 fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(40);
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_global_rejects: 8 * cases + 1024,
+        ..ProptestConfig::default()
+    }
 }
 
 /// Found by the first property: known harm in one dimension hid that another had no rating.
