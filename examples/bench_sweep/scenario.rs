@@ -53,6 +53,8 @@ pub(crate) struct Scenario {
 }
 
 const ALL: usize = 10_000;
+const JUDGE_SEQUENTIAL: Measured = Measured::Judging(Ahead::None);
+const JUDGE_AHEAD: Measured = Measured::Judging(Ahead::Certain);
 const SWEEP: Scenario = Scenario {
     name: "",
     measured: Measured::Conversations,
@@ -71,15 +73,13 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "sweep-spread-10-at-once", spread: 0.6, at_once: 10, ..SWEEP },
     Scenario { name: "sweep-0ms", delay_ms: 0.0, ..SWEEP },
     Scenario { name: "sweep-0ms-10-at-once", delay_ms: 0.0, at_once: 10, ..SWEEP },
-    Scenario { name: "judge-50ms-sequential", measured: Measured::Judging(Ahead::None), ..SWEEP },
-    Scenario { name: "judge-50ms-ahead", measured: Measured::Judging(Ahead::Certain), ..SWEEP },
-    Scenario {
-        name: "judge-50ms-ahead-10-at-once",
-        measured: Measured::Judging(Ahead::Certain),
-        at_once: 10,
-        ..SWEEP
-    },
-    Scenario { name: "judge-0ms-ahead", measured: Measured::Judging(Ahead::Certain), delay_ms: 0.0, ..SWEEP },
+    Scenario { name: "judge-50ms-sequential-10-at-once", measured: JUDGE_SEQUENTIAL, at_once: 10, ..SWEEP },
+    Scenario { name: "judge-50ms-10-at-once", measured: JUDGE_AHEAD, at_once: 10, ..SWEEP },
+    Scenario { name: "judge-50ms-sequential", measured: JUDGE_SEQUENTIAL, ..SWEEP },
+    Scenario { name: "judge-50ms", measured: JUDGE_AHEAD, ..SWEEP },
+    Scenario { name: "judge-500ms-sequential", measured: JUDGE_SEQUENTIAL, delay_ms: 500.0, ..SWEEP },
+    Scenario { name: "judge-500ms", measured: JUDGE_AHEAD, delay_ms: 500.0, ..SWEEP },
+    Scenario { name: "judge-0ms", measured: JUDGE_AHEAD, delay_ms: 0.0, ..SWEEP },
     Scenario { name: "sweep-2000-conversations", runs: 20, delay_ms: 1000.0, ..SWEEP },
 ];
 
@@ -174,15 +174,17 @@ async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
     }
     let (wall, processor) = (started.elapsed().as_secs_f64(), processor_seconds() - used);
     let seen = ask_endpoint(address).await?;
-    // Questions that are asked side by side have no chain that binds; for them only the cap does.
-    let chain = match scenario.measured {
-        Measured::Judging(ahead) if ahead != Ahead::None => 0.0,
-        _ => seen.longest_chain,
+    let shared = seen.delays / scenario.at_once as f64;
+    let ideal = match scenario.measured {
+        // Questions that are asked side by side make no chain; only a cap that binds gives them an ideal.
+        Measured::Judging(Ahead::Certain) if scenario.at_once == ALL => 0.0,
+        Measured::Judging(Ahead::Certain) => shared,
+        _ => seen.longest_chain.max(shared),
     };
     Ok(Figures {
         calls: seen.calls,
         wall,
-        ideal: chain.max(seen.delays / scenario.at_once as f64),
+        ideal,
         processor,
         peak_kib: peak_kib(),
         most_at_once: seen.most_at_once,

@@ -59,8 +59,6 @@ fn transcript_file() -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
-
     #[test]
     fn tables_of_a_target(damages in damage()) {
         readers::rubric(&damaged(include_str!("../../rubric/si/rubric.tsv"), &damages));
