@@ -50,8 +50,11 @@ fn table(scenarios: &[&Scenario]) -> Result<()> {
     )?;
     for scenario in scenarios {
         let figures = apart(scenario)?;
-        let over =
-            if figures.ideal > 0.0 { format!("{:.2}", figures.wall / figures.ideal) } else { "-".to_owned() };
+        let (ideal, over) = if figures.ideal > 0.0 {
+            (format!("{:.2}", figures.ideal), format!("{:.2}", figures.wall / figures.ideal))
+        } else {
+            ("-".to_owned(), "-".to_owned())
+        };
         writeln!(
             out,
             "| {} | {} | {:.2} | {ideal} | {over} | {:.0} | {:.3} | {:.0} | {} |",

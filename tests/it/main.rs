@@ -13,6 +13,7 @@ mod calibrate;
 mod cli;
 mod config_show;
 mod docs;
+mod documents;
 mod escape;
 mod gate;
 mod hfo;
