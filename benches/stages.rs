@@ -81,7 +81,7 @@ fn count(c: &mut Criterion) {
         b.iter(|| VeraScores::compute(&results.dimensions, &results.rows, &names, None).to_json());
     });
     group.bench_function("results.csv", |b| {
-        b.iter(|| write_results(&results.dimensions, &results.rows, "run"))
+        b.iter(|| write_results(&results.dimensions, &results.rows, "run"));
     });
     group.finish();
 }

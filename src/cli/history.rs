@@ -231,7 +231,7 @@ fn table(history: &History) -> Result<String, csv::Error> {
             writer.write_record(line(run, harm))?;
         }
     }
-    let bytes = writer.into_inner().map_err(|error| error.into_error())?;
+    let bytes = writer.into_inner().map_err(csv::IntoInnerError::into_error)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -91,6 +91,7 @@ pub(super) fn run(args: &MergeArgs, global: &Global) -> Result<Exit, Error> {
     Ok(conclude::exit(&verdict, evidence.record.as_ref()))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "used as `map_err(unwritten)`")]
 fn unwritten(error: FolderError) -> Error {
     Error::Provider(error.to_string())
 }

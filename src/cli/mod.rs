@@ -10,6 +10,7 @@ mod evidence;
 mod execute;
 mod gate;
 mod history;
+mod init;
 mod judge;
 mod load;
 mod merge;
@@ -91,6 +92,8 @@ enum Command {
     Report(report::ReportArgs),
     /// Forecasts calls, tokens, money and time, and what the sweep could detect; nothing is called.
     Plan(Box<plan::PlanArgs>),
+    /// Writes a starter configuration, thresholds and workflow.
+    Init(init::InitArgs),
     /// Makes a baseline of a run, or shows one.
     Baseline(baseline::BaselineArgs),
     /// Shows the configuration that counts.
@@ -145,6 +148,7 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
 fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, Error> {
     match &cli.command {
         Command::Check(args) => check::run(args, &cli.global),
+        Command::Init(args) => init::run(args),
         Command::Run(args) => run::run(args, &cli.global),
         Command::Judge(args) => judge::run(args, &cli.global),
         Command::Merge(args) => merge::run(args, &cli.global),

@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 pub use connect::{connect, identify, is_pinned, price_of};
 pub use context::{EnvLookup, EventSink, ModelContext, ModelEvent};
 pub use money::Money;
-pub use profiles::{is_moving_alias, names_fixed_version, provider_names};
+pub use profiles::{default_key, is_moving_alias, names_fixed_version, provider_names};
 pub use transport::http_client;
 
 /// Who a model plays in the sweep.

@@ -220,6 +220,12 @@ fn unknown(model: &str) -> Diagnostic {
     Diagnostic::error(Code::UnknownModel, message).help(help)
 }
 
+/// The environment variable that holds a model's key by default; `None` when it needs none or is not known.
+pub fn default_key(model: &str) -> Option<String> {
+    let (profile, _) = resolve(None, model).ok()?;
+    profile.key_env.clone().filter(|_| profile.key == KeyRule::Required)
+}
+
 /// Whether a model id names one fixed version: a date, a commit or a numbered build. A name without one may point
 /// at another model tomorrow, so that two runs with it are not the same measurement.
 pub fn names_fixed_version(model: &str) -> bool {

@@ -282,3 +282,21 @@ fn plan_calls_nothing_and_knows_what_the_sweep_can_find() {
     assert!(plan["power"]["regressions"][0]["smallest_rise"].as_f64().unwrap() > 0.03);
     assert!(!place.path().join("vera-gate-runs").exists());
 }
+
+#[test]
+fn init_writes_what_check_accepts_and_replaces_nothing() {
+    let place = Place::new();
+    let out = place.exits(0, &["init", "--candidate", "xai/grok-4.7"]);
+    for file in ["vera-gate.yaml", "vera-gate-thresholds.yaml", ".github/workflows/vera-gate.yml"] {
+        assert!(out.contains(file) && place.path().join(file).is_file(), "{file}");
+    }
+    let workflow = std::fs::read_to_string(place.path().join(".github/workflows/vera-gate.yml")).unwrap();
+    for key in ["OPENAI_API_KEY", "XAI_API_KEY", "ANTHROPIC_API_KEY"] {
+        assert!(workflow.contains(&format!("{key}: ${{{{ secrets.{key} }}}}")), "{key} not in {workflow}");
+    }
+    place.exits(0, &["check"]);
+    let err = place.complains(2, &["init"]);
+    assert!(err.contains("nothing was written") && err.contains("--force"), "{err}");
+    place.exits(0, &["init", "--force", "--for", "release"]);
+    place.exits(0, &["check"]);
+}

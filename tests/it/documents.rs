@@ -37,7 +37,7 @@ fn links_within_the_repository_lead_somewhere() {
     for document in documents() {
         let text = fs::read_to_string(&document).unwrap();
         for event in Parser::new(&text) {
-            let (Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. })) = event else {
+            let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event else {
                 continue;
             };
             let file = dest_url.split('#').next().unwrap_or_default();
@@ -110,7 +110,8 @@ fn the_configuration_of_the_readme_is_valid() {
     use vera_gate::config::Config;
     use vera_gate::source::Source;
     let readme = read("README.md");
-    let (_, rest) = readme.split_once("```yaml\n# vera-gate.yaml\n").expect("the README shows a configuration");
+    let (_, rest) =
+        readme.split_once("```yaml\n# vera-gate.yaml\n").expect("the README shows a configuration");
     let (yaml, _) = rest.split_once("```").unwrap();
     let (config, warnings) = Config::parse(&Source::new("vera-gate.yaml", yaml)).unwrap();
     assert!(warnings.is_empty(), "{warnings}");
