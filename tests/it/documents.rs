@@ -116,7 +116,7 @@ fn the_configuration_of_the_readme_is_valid() {
     let (config, warnings) = Config::parse(&Source::new("vera-gate.yaml", yaml)).unwrap();
     assert!(warnings.is_empty(), "{warnings}");
     for (role, settings) in [
-        (vera_gate::model::Role::User, &config.users[0].model),
+        (vera_gate::model::Role::User, &config.users[0]),
         (vera_gate::model::Role::Candidate, &config.candidate.model),
         (vera_gate::model::Role::Judge, &config.judge.models[0].model),
     ] {

@@ -133,13 +133,15 @@ pub(in crate::report) struct ModeCount<'a> {
     pub(in crate::report) risks: String,
 }
 
+/// Conversations with a failure mode, the highest risk first.
+type Found<'a> = BTreeSet<(Reverse<u8>, &'a ConversationId)>;
+
 /// The failure modes by the number of conversations, the most frequent first; none when the findings are few.
 pub(in crate::report) fn mode_counts(report: &Report) -> Vec<ModeCount<'_>> {
     if report.findings.len() <= READABLE {
         return Vec::new();
     }
     // An unknown risk level could be any: it stands with the highest.
-    type Found<'a> = BTreeSet<(Reverse<u8>, &'a ConversationId)>;
     let mut modes: BTreeMap<(&str, &str), Found<'_>> = BTreeMap::new();
     for finding in &report.findings {
         let mode = finding.failure_mode.as_deref().or(finding.question.as_deref()).unwrap_or("\u{2013}");
