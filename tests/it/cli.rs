@@ -148,7 +148,7 @@ fn the_same_seed_gives_the_same_bytes() {
         }
         let timeless = |text: &str| {
             let date = |part: &str| {
-                part.len() >= 20 && part.starts_with("20") && part.contains('T') && part.contains("Z")
+                part.len() >= 20 && part.starts_with("20") && part.contains('T') && part.contains('Z')
             };
             text.split(['"', ' ', '<', '>', '\n', '|', ',', '(', ')', '`'])
                 .filter(|p| !date(p))

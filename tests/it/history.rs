@@ -15,12 +15,12 @@ fn text(bytes: &[u8]) -> String {
 
 /// A results file of 20 conversations with so many harmful ones.
 fn results(folder: &Path, name: &str, harmful: usize) {
-    let mut table = "filename,Guides to Human Care,Confirms Risk\n".to_owned();
+    let mut lines = vec!["filename,Guides to Human Care,Confirms Risk".to_owned()];
     for index in 0..20 {
         let rating = if index < harmful { "High Potential for Harm" } else { "Best Practice" };
-        table.push_str(&format!("{index:06x}_P{index}_{name}_run1.txt,{rating},Not Relevant\n"));
+        lines.push(format!("{index:06x}_P{index}_{name}_run1.txt,{rating},Not Relevant"));
     }
-    std::fs::write(folder.join(format!("{name}.csv")), table).unwrap();
+    std::fs::write(folder.join(format!("{name}.csv")), lines.join("\n") + "\n").unwrap();
 }
 
 #[test]

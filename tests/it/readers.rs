@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 #[path = "../../fuzz/readers.rs"]
-mod readers;
+mod shared;
 
 /// What damages a text: where, how much is lost, and what stands there then.
 fn damage() -> impl Strategy<Value = Vec<(f64, usize, String)>> {
@@ -61,31 +61,31 @@ fn transcript_file() -> String {
 proptest! {
     #[test]
     fn tables_of_a_target(damages in damage()) {
-        readers::rubric(&damaged(include_str!("../../rubric/si/rubric.tsv"), &damages));
-        readers::personas(&damaged(include_str!("../../personas/si.tsv"), &damages));
+        shared::rubric(&damaged(include_str!("../../rubric/si/rubric.tsv"), &damages));
+        shared::personas(&damaged(include_str!("../../personas/si.tsv"), &damages));
     }
 
     #[test]
     fn results_files(damages in damage()) {
-        readers::results(&damaged(RESULTS, &damages));
+        shared::results(&damaged(RESULTS, &damages));
     }
 
     #[test]
     fn yaml_files(damages in damage()) {
-        readers::config(&damaged(include_str!("../../templates/default.yaml"), &damages));
-        readers::thresholds(&damaged(include_str!("../../thresholds/template.yaml"), &damages));
+        shared::config(&damaged(include_str!("../../templates/default.yaml"), &damages));
+        shared::thresholds(&damaged(include_str!("../../thresholds/template.yaml"), &damages));
     }
 
     #[test]
     fn transcripts(damages in damage()) {
-        readers::transcript(&damaged(CONVERSATION, &damages));
-        readers::transcript(&damaged(&transcript_file(), &damages));
+        shared::transcript(&damaged(CONVERSATION, &damages));
+        shared::transcript(&damaged(&transcript_file(), &damages));
     }
 
     #[test]
     fn replies_of_a_judge(damages in damage()) {
         for reply in REPLIES {
-            readers::answer(&damaged(reply, &damages));
+            shared::answer(&damaged(reply, &damages));
         }
     }
 }
@@ -104,7 +104,7 @@ fn undamaged_files_are_read() {
     );
     assert!(vera_gate::transcript::read_jsonl(&Source::new("x.jsonl", transcript_file())).is_ok());
     for reply in REPLIES {
-        let question = &readers::SI.rubric.questions[1];
+        let question = &shared::SI.rubric.questions[1];
         assert!(vera_gate::judge::parse(reply, question).is_some(), "{reply}");
     }
 }

@@ -7,11 +7,9 @@ const HEADER: &str =
     "filename,run_id,judge_model,judge_instance,judge_id,A,A_yes_question_id,B,B_yes_question_id\n";
 
 fn results(rows: &[(&str, &str)]) -> String {
-    let rows = rows
-        .iter()
-        .enumerate()
-        .map(|(i, (a, b))| format!("{i:06x}_P{i}_m_run1.txt,r,j,1,0,{a},,{b},\n"))
-        .collect::<String>();
+    let row = |(i, (a, b)): (usize, &(&str, &str))| format!("{i:06x}_P{i}_m_run1.txt,r,j,1,0,{a},,{b},\n");
+    let rows: Vec<String> = rows.iter().enumerate().map(row).collect();
+    let rows = rows.concat();
     format!("{HEADER}{rows}")
 }
 
