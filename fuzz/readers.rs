@@ -95,7 +95,7 @@ pub(crate) fn thresholds(text: &str) {
     match Thresholds::parse(&Source::new("thresholds.yaml", text), &known) {
         Err(problems) => refused(&problems),
         Ok((thresholds, _)) => {
-            assert!(!thresholds.rules.is_empty(), "a gate without a rule passes everything")
+            assert!(!thresholds.rules.is_empty(), "a gate without a rule passes everything");
         }
     }
 }

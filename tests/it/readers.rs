@@ -30,6 +30,7 @@ fn damage() -> impl Strategy<Value = Vec<(f64, usize, String)>> {
 fn damaged(text: &str, damages: &[(f64, usize, String)]) -> String {
     let mut letters: Vec<char> = text.chars().collect();
     for (place, lost, piece) in damages {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length")]
         let from = (letters.len() as f64 * place) as usize;
         let to = (from + lost).min(letters.len());
         letters.splice(from..to, piece.chars());
