@@ -24,6 +24,7 @@ mod providers;
 mod publish;
 mod readers;
 mod report;
+mod requests;
 mod rubric_flow;
 mod rubric_text;
 mod schema;
