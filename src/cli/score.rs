@@ -32,7 +32,8 @@ pub(super) struct ScoreArgs {
     /// How to print.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Name of the evaluation folder, from which VERA-MH reads the models; by default the folder the file is in.
+    /// Name of the evaluation folder, from which VERA-MH reads the models; by default the folder the file is in,
+    /// and what a scores.json beside the file states.
     #[arg(long, value_name = "NAME")]
     evaluation: Option<String>,
 }
@@ -77,8 +78,7 @@ pub(super) fn run(args: &ScoreArgs) -> Result<Exit, Error> {
     if !problems.is_empty() {
         output::note(&problems.to_string());
     }
-    let folder = args.evaluation.clone().or_else(|| args.files.first().map(|file| folder_of(file)));
-    let names = EvaluationNames::from_folder(&folder.unwrap_or_default());
+    let names = names(args);
     let pooled = (args.files.len() > 1).then_some(sources.as_slice());
     let internal = |error: serde_json::Error| Error::Internal(error.to_string());
     let text = match args.format {
@@ -101,6 +101,32 @@ pub(super) fn run(args: &ScoreArgs) -> Result<Exit, Error> {
     };
     output::result(&text)?;
     Ok(Exit::Success)
+}
+
+/// Who evaluated whom: from the name of the evaluation folder; where that says nothing, as the scores that lie beside
+/// the results file already state it. Only the names are taken from there.
+fn names(args: &ScoreArgs) -> EvaluationNames {
+    let folder = args.evaluation.clone().or_else(|| args.files.first().map(|file| folder_of(file)));
+    let mut names = EvaluationNames::from_folder(&folder.unwrap_or_default());
+    let beside = args.files.first().filter(|_| args.evaluation.is_none()).and_then(|file| {
+        let text = std::fs::read_to_string(Path::new(file).with_file_name("scores.json")).ok()?;
+        serde_json::from_str::<serde_json::Value>(&text).ok()
+    });
+    if let Some(beside) = beside {
+        let known = [
+            ("judge_model", &mut names.judge_model),
+            ("persona_model", &mut names.persona_model),
+            ("agent_model", &mut names.agent_model),
+        ];
+        for (key, name) in known {
+            if name == EvaluationNames::UNKNOWN
+                && let Some(stated) = beside.get(key).and_then(serde_json::Value::as_str)
+            {
+                stated.clone_into(name);
+            }
+        }
+    }
+    names
 }
 
 fn folder_of(file: &str) -> String {

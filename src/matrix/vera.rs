@@ -33,13 +33,16 @@ pub struct EvaluationNames {
 }
 
 impl EvaluationNames {
+    /// What stands where a name is not known.
+    pub const UNKNOWN: &'static str = "Unknown";
+
     /// Reads `j_{judge}_{date}...__p_{user}__a_{candidate}__t...`; `Unknown` where a part is absent.
     pub fn from_folder(folder: &str) -> Self {
         let between = |start: &str, end: &str| {
             let tail = folder.split_once(start)?.1;
             Some(tail.split_once(end).map_or(tail, |(head, _)| head).replace('_', " "))
         };
-        let unknown = || "Unknown".to_owned();
+        let unknown = || Self::UNKNOWN.to_owned();
         let judge = folder
             .strip_prefix("j_")
             .or_else(|| folder.split_once("/j_").map(|(_, tail)| tail))

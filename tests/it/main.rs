@@ -11,6 +11,7 @@
 
 mod calibrate;
 mod cli;
+mod compatibility;
 mod config_show;
 mod docs;
 mod documents;
@@ -24,7 +25,7 @@ mod providers;
 mod publish;
 mod readers;
 mod report;
-mod requests;
+
 mod rubric_flow;
 mod rubric_text;
 mod schema;

@@ -81,11 +81,16 @@ fn the_published_scores_are_reproduced_byte_for_byte() {
     let Some(data) = data("published/v1.2_run_gpt52_user") else { return };
     let place = Place::new();
     let file = data.join("results.csv");
-    // The names stand in the name of the original's evaluation folder, which the release does not keep.
+    let want = std::fs::read_to_string(data.join("scores.json")).unwrap();
+    // The names stand in the name of the original's evaluation folder; a copy of the file may say them in words.
     let name = "j_gpt-5.4x1_reasoning_effortlow_20260814_101010_000__p_gpt_5_2__a_nami_claude_sonnet_5_he_en__t30__r1";
-    let arguments = ["score", file.to_str().unwrap(), "--format", "vera-json", "--evaluation", name];
-    let out = place.exits(0, &arguments);
-    assert_eq!(out, std::fs::read_to_string(data.join("scores.json")).unwrap());
+    let arguments = ["score", file.to_str().unwrap(), "--format", "vera-json"];
+    assert_eq!(place.exits(0, &arguments), want, "beside its scores.json");
+    std::fs::copy(&file, place.path().join("results.csv")).unwrap();
+    let alone = ["score", "results.csv", "--format", "vera-json", "--evaluation", name];
+    assert_eq!(place.exits(0, &alone), want, "alone");
+    let unnamed = place.exits(0, &["score", "results.csv", "--format", "vera-json"]);
+    assert!(unnamed.contains("\"judge_model\": \"Unknown\"") && unnamed.contains("\"vera_score\": 88.45"));
 }
 
 #[test]
