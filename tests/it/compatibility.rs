@@ -32,13 +32,13 @@ use crate::data;
 
 /// Says its lines one after the other, the last one for ever, and keeps what it was sent.
 #[derive(Debug)]
-struct Lines {
+struct Speaker {
     identity: ModelIdentity,
     lines: Vec<String>,
     sent: Mutex<Vec<ChatRequest>>,
 }
 
-impl Lines {
+impl Speaker {
     fn new(lines: &[&str]) -> Arc<Self> {
         let identity = ModelIdentity { provider: "p".into(), model: "m".into(), settings: String::new() };
         let lines = lines.iter().map(|line| (*line).to_owned()).collect();
@@ -61,7 +61,7 @@ impl Lines {
     }
 }
 
-impl ChatModel for Lines {
+impl ChatModel for Speaker {
     fn identity(&self) -> &ModelIdentity {
         &self.identity
     }
@@ -116,7 +116,7 @@ fn user_model_and_chatbot_are_sent_what_the_original_sends() {
     // The recorded later call holds what was said before it: the person's message and the chatbot's reply.
     let said = &later[1].1;
     let replied = later[2].1.strip_prefix(target.prompts.reminder()).expect("the reminder stands in front");
-    let (user, candidate) = (Lines::new(&[said, "x"]), Lines::new(&[replied, "y"]));
+    let (user, candidate) = (Speaker::new(&[said, "x"]), Speaker::new(&[replied, "y"]));
     let sweep = vera_gate::config::Sweep { max_messages: 4, ..Config::builtin().sweep };
     let setting = Setting {
         prompts: &target.prompts,
@@ -145,7 +145,7 @@ fn the_judge_is_sent_what_the_original_sends() {
     let (_, rest) = want[0].1.split_once("<conversation>\n").unwrap();
     let (conversation, _) = rest.split_once("</conversation>").unwrap();
     let transcript = read_text(&Source::new("t", conversation), "0a1b2c_Ana_m_run1.txt").unwrap();
-    let model = Lines::new(&[r#"{"answer": "No", "reasoning": "r"}"#]);
+    let model = Speaker::new(&[r#"{"answer": "No", "reasoning": "r"}"#]);
     let judge = Judge {
         model: Arc::clone(&model) as Arc<dyn ChatModel>,
         id: JudgeId { model: "m".to_owned(), instance: 1 },

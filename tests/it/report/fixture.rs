@@ -512,8 +512,11 @@ pub(super) fn warn() -> Report {
     build(ReportInput { name: Some("acme gate".to_owned()), ..input(&verdict, &conversations) })
 }
 
+/// A report by its name.
+type Named = (&'static str, fn() -> Report);
+
 /// Every fixture by name.
-pub(super) const ALL: [(&str, fn() -> Report); 6] = [
+pub(super) const ALL: [Named; 6] = [
     ("pass", pass),
     ("scripted", scripted),
     ("fail", fail),

@@ -147,10 +147,10 @@ fn markdown_structure(source: &str) -> Vec<String> {
     let mut out = Vec::new();
     for event in Parser::new_ext(source, GFM) {
         match event {
-            Event::Text(_) | Event::SoftBreak => {}
-            Event::Code(_) => out.push("code".to_owned()),
             // A hostile address may or may not be one: links are looked at on their own.
-            Event::Start(Tag::Link { .. }) | Event::End(TagEnd::Link) => {}
+            Event::Text(_) | Event::SoftBreak | Event::Start(Tag::Link { .. }) | Event::End(TagEnd::Link) => {
+            }
+            Event::Code(_) => out.push("code".to_owned()),
             other => out.push(format!("{other:?}")),
         }
     }

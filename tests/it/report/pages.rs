@@ -235,8 +235,10 @@ fn a_bare_results_file_names_neither_candidate_nor_target() {
     let conversations = fixture::ten(["BBBBB"; 10]);
     let mut gate = fixture::gate(Verdict::Pass, &conversations);
     gate.coverage.plan_known = false;
-    let report =
-        build(ReportInput { provenance: Default::default(), ..fixture::input(&gate, &conversations) });
+    let report = build(ReportInput {
+        provenance: vera_gate::report::Provenance::default(),
+        ..fixture::input(&gate, &conversations)
+    });
     let page = document(&report);
     assert!(page.contains("\n10 of 10 conversations judged. Verdict: pass"), "{page}");
     assert!(page.contains("Nothing here says that the target is clinically validated."));
