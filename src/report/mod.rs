@@ -3,7 +3,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`input`] | what a report is built from |
-//! | [`build`] | the verdict and its evidence become one [`Report`] |
+//! | [`mod@build`] | the verdict and its evidence become one [`Report`] |
 //! | [`words`], [`quotes`] | words and numbers all renderings share; judges' reasons without quotes |
 //! | [`view`] | a report as texts escaped for one kind of page, which is all that templates see |
 //! | [`templates`] | the Markdown templates, and a team's own in their place |

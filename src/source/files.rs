@@ -12,7 +12,7 @@ use super::Source;
 
 /// Where named files come from. Paths inside a set are relative and use `/`.
 ///
-/// A further kind, such as the tree of a git commit, needs [`FileSet::bytes`], [`FileSet::contains`] and
+/// A further kind, such as the tree of a git commit, needs `FileSet::bytes`, [`FileSet::contains`] and
 /// [`FileSet::name_of`] to know it, and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSet {
