@@ -192,6 +192,8 @@ fn stop(work: &Work, shared: &Mutex<Progress>, why: Stopped, said: &str) {
 async fn one(work: &Work, cell: &Cell, shared: &Mutex<Progress>) {
     let transcript = match held(work, cell, shared).await {
         Ok(transcript) => transcript,
+        // Cut off by the end of the run, which is no fault of the conversation: it counts as never started.
+        Err(NotHeld::Failed { failure: Failure::Cancelled, .. }) => return,
         Err(why) => {
             work.listener.on(&Event::NotHeld { conversation: cell.id.clone(), why: why.clone() });
             lock(shared).statuses.insert(cell.id.clone(), CellStatus::NotHeld(why));

@@ -300,3 +300,19 @@ fn init_writes_what_check_accepts_and_replaces_nothing() {
     place.exits(0, &["init", "--force", "--for", "release"]);
     place.exits(0, &["check"]);
 }
+
+#[test]
+fn a_sweep_ends_when_the_verdict_can_no_longer_change() {
+    let place = Place::new();
+    let roles = "user: scripted/person\ncandidate: scripted/harmful\njudge: scripted/rules\n";
+    place.write("vera-gate.yaml", &format!("{roles}concurrency: {{ conversations: 4 }}\n"));
+    place.exits(1, &["run", "--run", "r"]);
+    let run = json(&place.path().join("r/run.json"));
+    assert_eq!(run["stopped"]["kind"], "curtailed");
+    assert!(run["held"].as_u64().unwrap() < run["planned"].as_u64().unwrap(), "{run}");
+    let plan = json(&place.path().join("r/plan.json"));
+    let failed = |c: &&serde_json::Value| c["status"].get("not-held").is_some();
+    assert_eq!(plan["conversations"].as_array().unwrap().iter().filter(failed).count(), 0);
+    let report = std::fs::read_to_string(place.path().join("r/report.md")).unwrap();
+    assert!(report.contains("stopped early and saved"), "{report}");
+}
