@@ -132,7 +132,12 @@ async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
             ..ModelSettings::default()
         };
         let connected = connect(role, &settings, &context).map_err(said)?;
-        Ok(Arc::new(Journaled::new(connected, Arc::clone(&journal), Arc::clone(&context.meter))))
+        Ok(Arc::new(Journaled::new(
+            connected,
+            Arc::clone(&journal),
+            Arc::clone(&context.meter),
+            context.cancel.clone(),
+        )))
     };
     let mut sweep = Config::builtin().sweep;
     sweep.runs = scenario.runs;
@@ -146,7 +151,8 @@ async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
         candidate: model(Role::Candidate)?,
         judges: Vec::new(),
         conversations: ALL,
-        cancel: stop,
+        cancel: stop.clone(),
+        abort: stop,
         listener: Arc::new(|_: &Event| ()),
         keeper: Arc::new(Folder(folder.path().to_owned())),
         curtailment: None,

@@ -79,12 +79,16 @@ pub(super) fn execute(
         .build()
         .map_err(|error| Error::Internal(error.to_string()))?;
     let meter = Arc::clone(&prepared.context.meter);
-    let through = |model: &Arc<dyn ChatModel>| -> Arc<dyn ChatModel> {
-        Arc::new(Journaled::new(Arc::clone(model), Arc::clone(&journal), Arc::clone(&meter)))
+    // The end of the sweep is not the end of the run: second looks come after it.
+    let sweep_ends = cancel.child_token();
+    let journaled = |model: &Arc<dyn ChatModel>, stop: &CancellationToken| -> Arc<dyn ChatModel> {
+        Arc::new(Journaled::new(Arc::clone(model), Arc::clone(&journal), Arc::clone(&meter), stop.clone()))
     };
+    let through = |model: &Arc<dyn ChatModel>| journaled(model, &sweep_ends);
     let judge_through = |judge: &Judge| Judge { model: through(&judge.model), ..judge.clone() };
     let judges: Vec<Judge> = prepared.crew.judges.iter().map(judge_through).collect();
-    let confirm = prepared.crew.confirm.as_ref().map(judge_through).or_else(|| judges.first().cloned());
+    let second_look = prepared.crew.confirm.as_ref().or(prepared.crew.judges.first());
+    let confirm = second_look.map(|judge| Judge { model: journaled(&judge.model, &cancel), ..judge.clone() });
     progress.on(&Event::Planned {
         conversations: if matches!(task, Task::Sweep(_)) { planned } else { 0 },
         evaluations: planned * judges.len(),
@@ -109,7 +113,8 @@ pub(super) fn execute(
         candidate,
         judges,
         conversations: prepared.loaded.config.concurrency.conversations as usize,
-        cancel: cancel.clone(),
+        cancel: sweep_ends.clone(),
+        abort: cancel.clone(),
         listener: Arc::clone(progress) as Arc<dyn Listener>,
         keeper: Arc::new(folder.clone()),
         curtailment,

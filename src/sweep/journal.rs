@@ -339,12 +339,19 @@ pub struct Journaled {
     inner: Arc<dyn ChatModel>,
     journal: Arc<Journal>,
     meter: Arc<Meter>,
+    stop: CancellationToken,
 }
 
 impl Journaled {
     /// Puts the journal in front of a model. Calls that it answers are metered as what they were: part of this run.
-    pub fn new(inner: Arc<dyn ChatModel>, journal: Arc<Journal>, meter: Arc<Meter>) -> Self {
-        Self { inner, journal, meter }
+    /// `stop` ends new calls of this model.
+    pub fn new(
+        inner: Arc<dyn ChatModel>,
+        journal: Arc<Journal>,
+        meter: Arc<Meter>,
+        stop: CancellationToken,
+    ) -> Self {
+        Self { inner, journal, meter, stop }
     }
 
     /// Everything that reaches the provider, and who the provider is.
@@ -388,7 +395,7 @@ impl ChatModel for Journaled {
                 self.meter.record(request.role, self.inner.identity(), &request.id, &exchange);
                 return Ok(exchange);
             }
-            if self.journal.stop.is_cancelled() {
+            if self.stop.is_cancelled() || self.journal.stop.is_cancelled() {
                 return Err(stopped(request, "the run was stopped".to_owned()));
             }
             let exchange = self.inner.reply(request).await?;

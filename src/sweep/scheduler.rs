@@ -79,8 +79,10 @@ pub struct Work {
     pub judges: Vec<Judge>,
     /// Conversations at the same time.
     pub conversations: usize,
-    /// Stops new work.
+    /// Stops new work; cancelled by the end of `abort` as well.
     pub cancel: CancellationToken,
+    /// Also ends the calls that are out.
+    pub abort: CancellationToken,
     /// Takes what happens.
     pub listener: Arc<dyn Listener>,
     /// Keeps transcripts.
@@ -180,12 +182,17 @@ fn lock(shared: &Mutex<Progress>) -> std::sync::MutexGuard<'_, Progress> {
 /// Ends the sweep. The first reason counts: the others follow from it.
 fn stop(work: &Work, shared: &Mutex<Progress>, why: Stopped, said: &str) {
     let mut progress = lock(shared);
-    if progress.stopped.is_none() && !work.cancel.is_cancelled() {
+    let first = progress.stopped.is_none() && !work.cancel.is_cancelled();
+    let abort = first && !matches!(why, Stopped::Curtailed(_));
+    if first {
         work.listener.on(&Event::Stopping { why: said.to_owned() });
         progress.stopped = Some(why);
     }
     drop(progress);
     work.cancel.cancel();
+    if abort {
+        work.abort.cancel();
+    }
 }
 
 /// One conversation with all of its judges.

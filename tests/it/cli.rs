@@ -315,4 +315,6 @@ fn a_sweep_ends_when_the_verdict_can_no_longer_change() {
     assert_eq!(plan["conversations"].as_array().unwrap().iter().filter(failed).count(), 0);
     let report = std::fs::read_to_string(place.path().join("r/report.md")).unwrap();
     assert!(report.contains("stopped early and saved"), "{report}");
+    // The end of the sweep does not keep the findings from being asked about again.
+    assert!(report.contains("asked again the judge says the same"), "{report}");
 }

@@ -65,7 +65,12 @@ fn open(folder: &Path, plan: &PlanKey) -> Result<Arc<Journal>, JournalError> {
 fn ask(journal: &Arc<Journal>, model: &Arc<Counting>, step: &str, text: &str) -> String {
     let meter =
         Arc::new(Meter::new(crate::model::meter::Budget::default(), crate::model::clock::Clock::real()));
-    let journaled = Journaled::new(Arc::clone(model) as Arc<dyn ChatModel>, Arc::clone(journal), meter);
+    let journaled = Journaled::new(
+        Arc::clone(model) as Arc<dyn ChatModel>,
+        Arc::clone(journal),
+        meter,
+        CancellationToken::new(),
+    );
     futures::executor::block_on(journaled.reply(&request(step, text))).unwrap().text
 }
 
