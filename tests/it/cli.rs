@@ -318,3 +318,24 @@ fn a_sweep_ends_when_the_verdict_can_no_longer_change() {
     // The end of the sweep does not keep the findings from being asked about again.
     assert!(report.contains("asked again the judge says the same"), "{report}");
 }
+
+#[test]
+fn the_last_accepted_run_is_compared_with_beside_the_pinned_baseline() {
+    let place = Place::new();
+    place.exits(0, &["run", "--run", "anchor", "--sample", "40"]);
+    place.exits(0, &["run", "--run", "last", "--sample", "40"]);
+    let roles = "user: scripted/person\ncandidate: scripted/misses-risk\njudge: scripted/rules\n";
+    let gate = "sweep: { sample: 40, curtail: never }\ngate: { baseline: anchor, last_accepted: last }\n";
+    place.write("vera-gate.yaml", &format!("{roles}{gate}"));
+    place.exits(1, &["run", "--run", "r"]);
+    let verdict = json(&place.path().join("r/verdict.json"));
+    let against: Vec<&str> =
+        verdict["baselines"].as_array().unwrap().iter().map(|b| b["against"].as_str().unwrap()).collect();
+    assert_eq!(against, ["pinned", "last-accepted"]);
+    let regression = verdict["rules"].as_array().unwrap().iter().find(|r| r["kind"] == "regression").unwrap();
+    let failed = |wanted: &str| {
+        let rows = regression["rows"].as_array().unwrap();
+        rows.iter().any(|row| row["against"] == wanted && row["status"] == "fail")
+    };
+    assert!(failed("pinned") && failed("last-accepted"), "{regression}");
+}
