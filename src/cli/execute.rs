@@ -14,6 +14,7 @@ use crate::baseline::Provenance;
 use crate::error::Error;
 use crate::judge::Judge;
 use crate::matrix::{EvaluationNames, VeraScores, write_results};
+use crate::model::meter::Meter;
 use crate::model::{ChatModel, Failure, Role, names_fixed_version};
 use crate::rating::Assessment;
 use crate::run::merge::several_models;
@@ -34,7 +35,45 @@ pub(super) struct Executed {
     pub(super) progress: scheduler::Progress,
     /// For second looks, which belong to the run.
     pub(super) confirm: Option<Judge>,
+    journal: Arc<Journal>,
+    cancel: CancellationToken,
     pub(super) runtime: tokio::runtime::Runtime,
+}
+
+impl Executed {
+    /// Writes the record anew after second looks: what they used, and that they were cut off if they were.
+    pub(super) fn looked_again(&mut self, progress: &Progress, meter: &Meter) -> Result<(), Error> {
+        if self.record.stopped.is_none() && self.cancel.is_cancelled() {
+            let why = asked_or_unwritten(&self.journal);
+            say_how_to_go_on(progress, &why);
+            self.record.stopped = Some(why);
+        }
+        self.record.usage = meter.rows().iter().map(UsageRecord::from).collect();
+        self.record.finished = time(Utc::now());
+        write(&self.folder, |folder| folder.write_json(RUN_FILE, &self.record))
+    }
+}
+
+/// A run that ended early is not lost, which people in a hurry should read.
+fn say_how_to_go_on(progress: &Progress, stopped: &Stop) {
+    let why = match stopped {
+        Stop::Provider(why) | Stop::Budget(why) | Stop::Storage(why) | Stop::Shards(why) => why.as_str(),
+        Stop::Cancelled => "the run was asked to stop",
+        // The gate is done: there is nothing to go on with.
+        Stop::Curtailed(_) => return,
+    };
+    let text =
+        format!("ended early: {why}; every finished call is kept, run the same command again to go on");
+    progress.on(&Event::Note { text });
+}
+
+fn time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+/// Why calls were cancelled.
+fn asked_or_unwritten(journal: &Journal) -> Stop {
+    journal.error().map_or(Stop::Cancelled, Stop::Storage)
 }
 
 /// What is to be done with the conversations.
@@ -59,10 +98,14 @@ pub(super) fn execute(
     crew::writable(folder.path()).map_err(|error| Error::io(folder.path(), error))?;
     let cancel = prepared.context.cancel.clone();
     let journal = Journal::open(folder.path(), &prepared.key, cancel.clone()).map_err(journal_error)?;
-    if journal.broken_lines > 0 {
-        progress.on(&Event::Note {
-            text: format!("{} broken lines in the journal are made again", journal.broken_lines),
-        });
+    folder.tidy();
+    let broken = match journal.broken_lines {
+        0 => None,
+        1 => Some("1 line of the journal is broken: its call is made again".to_owned()),
+        lines => Some(format!("{lines} lines of the journal are broken: their calls are made again")),
+    };
+    if let Some(text) = broken {
+        progress.on(&Event::Note { text });
     }
     let journal = Arc::new(journal);
     // Only this shard's conversations are worked on; the files speak of the whole plan.
@@ -119,27 +162,30 @@ pub(super) fn execute(
         keeper: Arc::new(folder.clone()),
         curtailment,
     });
+    // Listened to as long as the runtime is there: second looks can take a while too.
+    runtime.spawn(signals(cancel.clone()));
     let held = runtime.block_on(async {
-        let watch = tokio::spawn(signals(cancel.clone()));
-        let held = match transcripts {
+        match transcripts {
             None => scheduler::run(Arc::clone(&work)).await,
             Some(transcripts) => scheduler::judge_all(Arc::clone(&work), transcripts).await,
-        };
-        watch.abort();
-        held
+        }
     });
+    let stopped = stopped(&held, &journal);
+    if let Some(why) = &stopped {
+        say_how_to_go_on(progress, why);
+    }
     progress.finish();
     if let Err(error) = journal.sync() {
         output::note(&format!("warning: the journal may not be on the disk: {error}"));
     }
-    let record = record(prepared, planned as u64, &folder, &held, &journal, started);
+    let record = record(prepared, planned as u64, &folder, &held, (&journal, stopped), started);
     let statuses = &held.statuses;
     let plan =
         plan_file(prepared, |id| status(id, statuses.get(id).cloned().unwrap_or(CellStatus::NotStarted)));
     write(&folder, |folder| folder.write_json(PLAN_FILE, &plan))?;
     write_evaluations(&folder, &plan, &held.assessments, &record)?;
     write(&folder, |folder| folder.write_json(RUN_FILE, &record))?;
-    Ok(Executed { folder, record, plan, progress: held, confirm, runtime })
+    Ok(Executed { folder, record, plan, progress: held, confirm, journal, cancel, runtime })
 }
 
 fn write(
@@ -233,12 +279,23 @@ pub(super) fn plan_file(prepared: &Prepared, status: impl Fn(&ConversationId) ->
     }
 }
 
+/// Why the sweep ended early.
+fn stopped(held: &scheduler::Progress, journal: &Journal) -> Option<Stop> {
+    held.stopped.as_ref().map(|why| match why {
+        Stopped::Model(error) if error.failure == Failure::Budget => Stop::Budget(error.message.clone()),
+        Stopped::Model(error) => Stop::Provider(error.to_string()),
+        Stopped::Cancelled => asked_or_unwritten(journal),
+        Stopped::Storage(error) => Stop::Storage(error.clone()),
+        Stopped::Curtailed(reason) => Stop::Curtailed(reason.clone()),
+    })
+}
+
 fn record(
     prepared: &Prepared,
     planned: u64,
     folder: &RunFolder,
     held: &scheduler::Progress,
-    journal: &Journal,
+    (journal, stopped): (&Journal, Option<Stop>),
     started: DateTime<Utc>,
 ) -> RunRecord {
     let config = &prepared.loaded.config;
@@ -247,17 +304,6 @@ fn record(
     let held_count =
         held.statuses.values().filter(|status| matches!(status, CellStatus::Held { .. })).count() as u64;
     let evaluated = held.assessments.len() as u64;
-    let stopped = held.stopped.as_ref().map(|why| match why {
-        Stopped::Model(error) if error.failure == Failure::Budget => Stop::Budget(error.message.clone()),
-        Stopped::Model(error) => Stop::Provider(error.to_string()),
-        Stopped::Cancelled => match journal.error() {
-            Some(error) => Stop::Storage(error),
-            None => Stop::Cancelled,
-        },
-        Stopped::Storage(error) => Stop::Storage(error.clone()),
-        Stopped::Curtailed(reason) => Stop::Curtailed(reason.clone()),
-    });
-    let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
     let mut warnings = prepared.crew.warnings.clone();
     for (role, requested, returned) in seen.returned.iter().map(|((r, m), ids)| (r, m, ids)) {
         let ids: Vec<String> = returned.iter().cloned().collect();
@@ -415,8 +461,10 @@ fn unfinished(out: &Path, prepared: &Prepared) -> Option<PathBuf> {
     folders.into_iter().rev().find(|path| {
         let same = Journal::plan_of(path).is_some_and(|plan| plan == prepared.key);
         let folder = RunFolder::at(path);
-        same && !folder
-            .record()
-            .is_ok_and(|record| record.complete || matches!(record.stopped, Some(Stop::Curtailed(_))))
+        let done = |record: RunRecord| match record.stopped {
+            None => record.complete,
+            Some(why) => matches!(why, Stop::Curtailed(_)),
+        };
+        same && !folder.record().is_ok_and(done)
     })
 }

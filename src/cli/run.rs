@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use clap::Args;
+use futures::StreamExt as _;
 
 use super::conclude::{self, Baselines, Format};
 use super::crew::Needed;
@@ -56,14 +57,16 @@ pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
     let progress = Arc::new(Progress::new(global, meter, args.run.events.as_deref())?);
     let baselines = Arc::new(Baselines::read(&prepared.loaded));
     let curtailment = curtailment(&prepared, &baselines);
-    let executed = execute::execute(&prepared, &path, Task::Sweep(curtailment), &progress)?;
-    let evidence = Evidence::of_run(
+    let mut executed = execute::execute(&prepared, &path, Task::Sweep(curtailment), &progress)?;
+    let mut evidence = Evidence::of_run(
         executed.record.clone(),
         executed.plan.clone(),
         executed.progress.assessments.clone(),
     );
     let wanted = conclude::pending(&evidence, &prepared.thresholds, &baselines);
     let confirmations = confirm(&prepared, &executed, &wanted);
+    executed.looked_again(&progress, &prepared.context.meter)?;
+    evidence.record = Some(executed.record.clone());
     executed
         .folder
         .write_json(CONFIRMATIONS_FILE, &confirmations)
@@ -107,21 +110,25 @@ fn curtailment(prepared: &Prepared, baselines: &Arc<Baselines>) -> Option<Arc<Cu
     }))
 }
 
-/// Takes the second looks. One that cannot be taken is missing: then the finding stands as it was.
+/// Takes the second looks, side by side. One that cannot be taken is missing: then the finding stands as it was.
 fn confirm(prepared: &Prepared, executed: &Executed, wanted: &[PendingConfirmation]) -> Vec<Confirmation> {
     let Some(judge) = &executed.confirm else { return Vec::new() };
-    let look = |pending: &PendingConfirmation| {
+    let look = async |pending: &PendingConfirmation| {
         let transcript = executed.folder.transcript(&pending.conversation).ok()?;
-        let asked = judge.confirm(&prepared.target, &transcript, &pending.question, pending.draws);
-        let draws = executed.runtime.block_on(asked).ok()?;
+        let draws = judge
+            .confirm(&prepared.target, &transcript, &pending.question, pending.draws)
+            .await
+            .ok()?
+            .into_iter()
+            .map(|look| Draw { judge: judge.id.model.clone(), answer: look.answer, agrees: look.agrees })
+            .collect();
         Some(Confirmation {
             conversation: pending.conversation.clone(),
             question: pending.question.clone(),
-            draws: draws
-                .into_iter()
-                .map(|look| Draw { judge: judge.id.model.clone(), answer: look.answer, agrees: look.agrees })
-                .collect(),
+            draws,
         })
     };
-    wanted.iter().filter_map(look).collect()
+    let at_once = prepared.loaded.config.concurrency.calls as usize;
+    let looks = futures::stream::iter(wanted).map(look).buffered(at_once.max(1)).collect::<Vec<_>>();
+    executed.runtime.block_on(looks).into_iter().flatten().collect()
 }

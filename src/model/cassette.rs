@@ -265,6 +265,10 @@ impl ChatModel for Recorder {
         })
     }
 
+    fn opens(&self) -> bool {
+        self.inner.as_ref().is_none_or(|inner| inner.opens())
+    }
+
     fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
         match &self.inner {
             Some(inner) => inner.close(conversation),

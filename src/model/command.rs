@@ -167,9 +167,9 @@ impl CommandModel {
     fn process(&self, request: &ChatRequest) -> Result<Arc<Mutex<Process>>, ModelError> {
         let known = self.talked().get(&request.id.conversation).copied().unwrap_or(0);
         if own_replies(request) > known {
-            return Err(
-                self.error(Failure::Restart, "the program does not know this conversation, or has ended")
-            );
+            let error =
+                self.error(Failure::Restart, "the program does not know this conversation, or has ended");
+            return Err(ModelError { attempts: 0, ..error });
         }
         let name = self.name(&request.id.conversation);
         self.find(name).map_or_else(|| self.spawn(name), Ok)
@@ -363,6 +363,10 @@ impl ChatModel for CommandModel {
             }
             Ok(None)
         })
+    }
+
+    fn opens(&self) -> bool {
+        true
     }
 
     fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {

@@ -51,6 +51,10 @@ impl ChatModel for Metered {
         self.inner.open(conversation)
     }
 
+    fn opens(&self) -> bool {
+        self.inner.opens()
+    }
+
     fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
         self.inner.close(conversation)
     }

@@ -303,6 +303,9 @@ pub enum Failure {
     Cancelled,
     /// A stateful chatbot may have taken the message: the conversation must be started again.
     Restart,
+    /// A stateful chatbot does not know the conversation, because an earlier run that ended early had begun it: it
+    /// must be started again, through no fault of its own.
+    Interrupted,
     /// A local program died or closed its output.
     Exited,
 }
@@ -330,6 +333,7 @@ impl Failure {
             Self::Budget => "budget",
             Self::Cancelled => "cancelled",
             Self::Restart => "restart",
+            Self::Interrupted => "interrupted by the end of an earlier run",
             Self::Exited => "program exited",
         }
     }
@@ -384,6 +388,11 @@ pub trait ChatModel: Send + Sync + fmt::Debug {
     /// Calling it again for the same conversation drops the earlier session.
     fn open<'a>(&'a self, _conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
         Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Whether [`ChatModel::open`] does anything on the other side.
+    fn opens(&self) -> bool {
+        false
     }
 
     /// Ends the conversation on the other side; failures only warn.

@@ -188,6 +188,7 @@ impl Fault {
             | Failure::Budget
             | Failure::Cancelled
             | Failure::Restart
+            | Failure::Interrupted
             | Failure::Exited => Retry::Never,
         };
         Self {

@@ -15,6 +15,8 @@ use crate::sweep::scheduler::Keeper;
 use crate::transcript::{ConversationId, Transcript, read_jsonl, read_text, write_jsonl, write_text};
 
 const CONVERSATIONS: &str = "conversations";
+/// Begins the temporary name of a file that is being written.
+const UNFINISHED: &str = ".part-";
 const RATINGS: &str = "ratings.jsonl";
 
 /// Why a run folder cannot be used.
@@ -97,7 +99,7 @@ impl RunFolder {
         let path = self.file(name);
         let io = |source| FolderError::Io { path: path.clone(), source };
         let folder = path.parent().unwrap_or(&self.path);
-        let mut temporary = tempfile::Builder::new().prefix(".part-").tempfile_in(folder).map_err(io)?;
+        let mut temporary = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder).map_err(io)?;
         temporary.write_all(text.as_bytes()).map_err(io)?;
         // Readable like any file the run writes; temporary files are private by default.
         #[cfg(unix)]
@@ -107,6 +109,16 @@ impl RunFolder {
         }
         temporary.persist(&path).map_err(|error| io(error.error))?;
         Ok(())
+    }
+
+    /// Removes what a process that was killed had not finished writing. Only for the process that holds the journal.
+    pub fn tidy(&self) {
+        let folders = [self.path.clone(), self.file(CONVERSATIONS)];
+        let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED)) {
+            // One that cannot be removed is in nobody's way.
+            drop(fs::remove_file(entry.path()));
+        }
     }
 
     /// Writes a value as indented JSON with a final newline.

@@ -3,7 +3,7 @@
 //! A run that was killed is simply run again over its journal: every call that had finished is answered from it, so
 //! nothing is paid for twice and the result is the one an undisturbed run would have had.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::shard::Shard;
 use crate::fingerprint::{sha256, sha256_of_parts};
 use crate::model::meter::Meter;
 use crate::model::{
-    Author, ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity, Origin, Role,
+    Author, ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity, Origin, Outcome, Role,
 };
 
 /// Version tag of the journal.
@@ -340,7 +340,12 @@ pub struct Journaled {
     journal: Arc<Journal>,
     meter: Arc<Meter>,
     stop: CancellationToken,
+    /// Open conversations of which a part came from the journal, so that the other side may not know them.
+    resumed: Mutex<HashSet<String>>,
 }
+
+/// The step of a record that holds the greeting of a stateful chatbot.
+const OPEN: &str = "open";
 
 impl Journaled {
     /// Puts the journal in front of a model. Calls that it answers are metered as what they were: part of this run.
@@ -351,7 +356,16 @@ impl Journaled {
         meter: Arc<Meter>,
         stop: CancellationToken,
     ) -> Self {
-        Self { inner, journal, meter, stop }
+        Self { inner, journal, meter, stop, resumed: Mutex::default() }
+    }
+
+    fn resumed(&self) -> MutexGuard<'_, HashSet<String>> {
+        self.resumed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn opening_key(&self, conversation: &str) -> String {
+        let identity = self.inner.identity();
+        sha256_of_parts([OPEN, &identity.provider, &identity.model, &identity.settings, conversation])
     }
 
     /// Everything that reaches the provider, and who the provider is.
@@ -391,6 +405,9 @@ impl ChatModel for Journaled {
         Box::pin(async move {
             let key = self.key(request);
             if let Some(exchange) = self.journal.lookup(&key) {
+                if self.inner.opens() {
+                    self.resumed().insert(request.id.conversation.clone());
+                }
                 self.journal.see(request.role, self.inner.identity(), &exchange);
                 self.meter.record(request.role, self.inner.identity(), &request.id, &exchange);
                 return Ok(exchange);
@@ -398,7 +415,11 @@ impl ChatModel for Journaled {
             if self.stop.is_cancelled() || self.journal.stop.is_cancelled() {
                 return Err(stopped(request, "the run was stopped".to_owned()));
             }
-            let exchange = self.inner.reply(request).await?;
+            let exchange = self.inner.reply(request).await.map_err(|error| {
+                let begun = || self.resumed().contains(&request.id.conversation);
+                let interrupted = error.failure == Failure::Restart && error.attempts == 0 && begun();
+                if interrupted { ModelError { failure: Failure::Interrupted, ..error } } else { error }
+            })?;
             let record = Record {
                 key,
                 conversation: request.id.conversation.clone(),
@@ -414,10 +435,47 @@ impl ChatModel for Journaled {
     }
 
     fn open<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
-        self.inner.open(conversation)
+        Box::pin(async move {
+            if !self.inner.opens() {
+                return self.inner.open(conversation).await;
+            }
+            let key = self.opening_key(conversation);
+            if let Some(opened) = self.journal.lookup(&key) {
+                // It is opened on the other side when the first message goes there, if one does.
+                self.resumed().insert(conversation.to_owned());
+                return Ok((opened.outcome == Outcome::Reply).then_some(opened.text));
+            }
+            let greeting = self.inner.open(conversation).await?;
+            let exchange = Exchange {
+                outcome: if greeting.is_some() { Outcome::Reply } else { Outcome::Empty },
+                text: greeting.clone().unwrap_or_default(),
+                usage: None,
+                thinking: None,
+                finish: None,
+                cost: None,
+                model: None,
+                attempts: 1,
+                origin: Origin::Live,
+            };
+            let (conversation, step) = (conversation.to_owned(), OPEN.to_owned());
+            self.journal.append(&Record { key, conversation, step, draw: 1, exchange }).map_err(
+                |message| ModelError {
+                    role: Role::Candidate,
+                    failure: Failure::Cancelled,
+                    message,
+                    attempts: 0,
+                },
+            )?;
+            Ok(greeting)
+        })
+    }
+
+    fn opens(&self) -> bool {
+        self.inner.opens()
     }
 
     fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
+        self.resumed().remove(conversation);
         self.inner.close(conversation)
     }
 }

@@ -305,7 +305,7 @@ async fn held(work: &Work, cell: &Cell, shared: &Mutex<Progress>) -> Result<Tran
     };
     let persona = work.target.persona(&cell.persona).ok_or_else(|| missing("a persona"))?;
     let user = work.users.get(cell.user).ok_or_else(|| missing("a user model"))?;
-    let mut attempt = 1;
+    let (mut attempt, mut failed) = (1, 0);
     loop {
         let result = hold(&setting, user.as_ref(), persona, cell, attempt).await;
         let Err(NotHeld::Failed { role, failure, message }) = &result else { return result };
@@ -317,7 +317,9 @@ async fn held(work: &Work, cell: &Cell, shared: &Mutex<Progress>) -> Result<Tran
             stop(work, shared, why, &said);
             return result;
         }
-        if attempt > work.sweep.restarts || work.cancel.is_cancelled() {
+        // What an earlier run left in the middle does not count against the conversation.
+        failed += u32::from(*failure != Failure::Interrupted);
+        if failed > work.sweep.restarts || work.cancel.is_cancelled() {
             return result;
         }
         attempt += 1;

@@ -25,7 +25,7 @@ mod providers;
 mod publish;
 mod readers;
 mod report;
-
+mod resume;
 mod rubric_flow;
 mod rubric_text;
 mod schema;

@@ -133,6 +133,11 @@ impl HttpModel {
         }
     }
 
+    fn not_known(&self) -> ModelError {
+        let message = "the conversation began in an earlier run, and the chatbot does not know it".to_owned();
+        ModelError { role: self.role, failure: Failure::Restart, message, attempts: 0 }
+    }
+
     async fn start(&self, conversation: &str) -> Result<(Session, Option<String>), ModelError> {
         let nonce = RandomState::new().hash_one(conversation);
         let mut session = Session {
@@ -229,24 +234,22 @@ impl ChatModel for HttpModel {
     fn reply<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<Exchange, ModelError>> {
         Box::pin(async move {
             let conversation = &request.id.conversation;
+            // A greeting is part of the conversation only where the chatbot speaks first.
+            let opened = request.messages.first().is_some_and(|first| first.author == Author::Assistant);
             let known = self.sessions().get(conversation).cloned();
             let mut session = match known {
                 Some(session) => session,
+                None if self.templates.is_stateful() && own_replies(request) > u64::from(opened) => {
+                    return Err(self.not_known());
+                }
                 None => self.start(conversation).await?.0,
             };
             if self.templates.is_stateful() {
                 if let Some(exchange) = session.answered(request) {
                     return Ok(exchange);
                 }
-                if own_replies(request) > session.turns + u64::from(session.greeted) {
-                    let message =
-                        "the conversation began in an earlier run, and the chatbot does not know it";
-                    return Err(ModelError {
-                        role: self.role,
-                        failure: Failure::Restart,
-                        message: message.to_owned(),
-                        attempts: 0,
-                    });
+                if own_replies(request) > session.turns + u64::from(session.greeted && opened) {
+                    return Err(self.not_known());
                 }
             }
             let Returned { answer, attempts, .. } = self.turn(&mut session, request).await?;
@@ -262,6 +265,10 @@ impl ChatModel for HttpModel {
 
     fn open<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
         Box::pin(async move { Ok(self.start(conversation).await?.1) })
+    }
+
+    fn opens(&self) -> bool {
+        self.settings.start.is_some()
     }
 
     fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {

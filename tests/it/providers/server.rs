@@ -34,6 +34,8 @@ impl Seen {
 pub(crate) enum Act {
     /// Writes bytes.
     Write(Vec<u8>),
+    /// Waits before it goes on.
+    Wait(Duration),
     /// Stays silent until the client leaves.
     Hang,
     /// Writes a piece of this many bytes each 20 ms.
@@ -87,6 +89,11 @@ impl Server {
         self.seen.lock().unwrap().clone()
     }
 
+    /// How many requests have come.
+    pub(crate) fn count(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+
     /// The requests whose first path segment is this.
     pub(crate) fn of(&self, case: &str) -> Vec<Seen> {
         self.seen().into_iter().filter(|seen| seen.case() == case).collect()
@@ -128,6 +135,7 @@ async fn serve(stream: TcpStream, log: &Mutex<Vec<Seen>>, script: &Script) -> io
     for act in acts {
         match act {
             Act::Write(bytes) => stream.write_all(&bytes).await?,
+            Act::Wait(time) => tokio::time::sleep(time).await,
             Act::Hang => drop(stream.read(&mut [0]).await?),
             Act::Drip(size, bytes) => {
                 for piece in bytes.chunks(size) {
