@@ -111,9 +111,9 @@ git ls-files -z --cached --others --exclude-standard -- action.yml scripts .ci |
   git -c user.name=ci -c user.email=ci@example.org commit --quiet --message 'The action'
   git remote add origin https://github.com/acme/bot.git
 )
-cat >"$work/act/event.json" <<'JSON'
+cat >"$work/act/event.json" <<JSON
 {"pull_request": {"number": 7, "head": {"sha": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "ref": "feat"},
- "base": {"ref": "main", "sha": "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"}}}
+ "base": {"ref": "main", "sha": "$(git -C "$work/act/repo" rev-parse HEAD)"}}}
 JSON
 act() { # name of the workflow, then further options
   local name=$1
@@ -132,7 +132,7 @@ for name in pass fail inconclusive crash; do
   notes=$work/act/$name.notes
   # Opened, run, closed; the gate has the provider's key and no token, publishing has the token.
   [ "$(grep -c '^call: publish' "$notes")" -eq 2 ]
-  grep -q "^call: run --run run $name --config conf/$name.yaml$" "$notes"
+  grep -q "^call: run --run run $name --config conf/$name.yaml --policy base$" "$notes"
   grep -A 1 '^call: run' "$notes" | grep -qx 'token= provider=present'
   grep -A 1 '^call: publish' "$notes" | grep -qx 'token=present provider=present'
   if grep '^long=' "$notes" | grep -vqx 'long=0'; then

@@ -28,10 +28,15 @@ case "${INPUT_PUBLISH:-all}" in
   *) fail "the input publish is none of all, summary and none: ${INPUT_PUBLISH}" ;;
 esac
 
-# The base branch's policy is read from its commit. A shallow checkout lacks it; without it the gate says so.
+# The base branch's policy is read from its commit. A shallow checkout lacks it; without it the gate refuses to run.
+# GitHub's merge commit names the commit it was made with, which can be newer than the one that the event names.
 fetch_base() {
-  local base=${BASE_SHA:-}
+  local base=${BASE_SHA:-} parents
   [[ $base =~ ^[0-9a-f]{40,64}$ ]] || return 0
+  parents=$(git cat-file commit "${GITHUB_SHA:-HEAD}" 2>/dev/null | sed -n '/^$/q; s/^parent //p') || parents=
+  if [ -n "${HEAD_SHA:-}" ] && [ "$(wc -l <<<"$parents")" -eq 2 ] && [ "${parents##*$'\n'}" = "$HEAD_SHA" ]; then
+    base=${parents%%$'\n'*}
+  fi
   git cat-file -e "${base}^{commit}" 2>/dev/null && return 0
   local header
   header="AUTHORIZATION: basic $(printf 'x-access-token:%s' "${INPUT_GITHUB_TOKEN:-}" | base64 | tr -d '\n')"
@@ -45,6 +50,7 @@ publish() {
   local args=(publish "$@" --comment-id "${INPUT_COMMENT_ID:-default}" --check-name "${INPUT_CHECK_NAME:-vera-gate}")
   [ -z "${INPUT_COMMENT_AUTHOR:-}" ] || args+=(--comment-author "$INPUT_COMMENT_AUTHOR")
   [ -z "${INPUT_CONFIG:-}" ] || args+=(--config "$INPUT_CONFIG")
+  [ -z "${INPUT_POLICY:-}" ] || args+=(--policy "$INPUT_POLICY")
   [ -z "${INPUT_HAND_OVER:-}" ] || args+=(--hand-over "$INPUT_HAND_OVER")
   args+=(--to "${INPUT_PUBLISH:-all}")
   GITHUB_TOKEN="${INPUT_GITHUB_TOKEN:-}" "$VERA_GATE" "${args[@]}"
@@ -61,6 +67,7 @@ case "${1:-}" in
     [ -z "${INPUT_CONFIG:-}" ] || args+=(--config "$INPUT_CONFIG")
     [ -z "${INPUT_THRESHOLDS:-}" ] || args+=(--thresholds "$INPUT_THRESHOLDS")
     [ -z "${INPUT_BASELINE:-}" ] || args+=(--baseline "$INPUT_BASELINE")
+    [ -z "${INPUT_POLICY:-}" ] || args+=(--policy "$INPUT_POLICY")
     [ -z "${INPUT_SHARD:-}" ] || args+=(--shard "$INPUT_SHARD")
     [ "${INPUT_PWN:-false}" != true ] || args+=(--i-accept-pwn-risk)
     code=0

@@ -1,10 +1,12 @@
 //! Loaded text with positions: what a diagnostic needs to show the line it is about.
 
+pub mod commit;
 pub mod files;
 
 use std::fmt;
 use std::sync::Arc;
 
+pub use commit::{Commit, CommitReader, Entry};
 pub use files::{FileSet, ReadError};
 
 /// A text that a person wrote, with the name under which it is shown.

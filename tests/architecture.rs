@@ -130,12 +130,12 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     ("std::env", &["cli/", "model/connect", "model/transport.rs", "publish/context.rs"]),
     (
         "std::fs",
-        &["cli/", "model/cassette.rs", "model/transport.rs", "publish/", "run/", "source/files.rs", "sweep/"],
+        &["cli/", "model/cassette.rs", "model/transport.rs", "publish/", "run/", "source/", "sweep/"],
     ),
     // Other programs: the candidate's own, and git, which knows the base branch.
     (
         "std::process",
-        &["cli/", "exit.rs", "main.rs", "model/command.rs", "publish/policy.rs", "publish/trust.rs"],
+        &["cli/", "exit.rs", "main.rs", "model/command.rs", "publish/policy/git.rs", "publish/trust.rs"],
     ),
     ("std::net", &["model/", "publish/"]),
     ("Utc::now", &["cli/", "model/", "publish/", "sweep/"]),

@@ -1,7 +1,7 @@
 //! `vera-gate baseline`: makes a baseline of a run, and shows one.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::matrix::Matrix;
 use crate::run::RunFolder;
+use crate::source::FileSet;
 use crate::sweep::scheduler::CellStatus;
 
 /// Arguments of `baseline`.
@@ -137,7 +138,7 @@ fn dirty_files() -> Vec<String> {
 }
 
 fn show(reference: &str) -> Result<Exit, Error> {
-    let known = evidence::baseline(reference, Path::new(""))
+    let known = evidence::baseline(reference, &FileSet::Folder(PathBuf::new()))
         .ok_or_else(|| Error::Usage(format!("the baseline `{reference}` does not exist")))?;
     let baseline = known.baseline.map_err(|fault| Error::Usage(format!("`{reference}`: {fault}")))?;
     let mut lines = Vec::new();

@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::load::Overrides;
 use super::prepare::{self, Keys};
+use super::trust::Trust;
 use super::{Global, evidence, execute, output};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
@@ -31,6 +32,8 @@ pub(super) struct CheckArgs {
     format: Format,
     #[command(flatten)]
     overrides: Overrides,
+    #[command(flatten)]
+    trust: Trust,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -71,7 +74,7 @@ fn target(path: &str, format: Format, global: &Global) -> Result<Exit, Error> {
 /// Everything a run reads. Keys may be missing here, unless calls are to be made.
 fn configuration(args: &CheckArgs, global: &Global) -> Result<Exit, Error> {
     let keys = if args.live { Keys::Needed } else { Keys::Optional };
-    let prepared = prepare::checked(global, &args.overrides, keys)?;
+    let prepared = prepare::checked(global, &args.overrides, keys, &args.trust)?;
     let config = &prepared.loaded.config;
     let mut lines = vec![format!("configuration  {}", prepared.loaded.name)];
     let mut line = |name: &str, value: &str| lines.push(format!("{name:<15}{value}"));
@@ -82,7 +85,7 @@ fn configuration(args: &CheckArgs, global: &Global) -> Result<Exit, Error> {
     line("conversations", &prepared.plan.cells.len().to_string());
     line("thresholds", &format!("{} ({} rules)", prepared.thresholds.name, prepared.thresholds.rules.len()));
     if let Some(reference) = &config.gate.baseline {
-        line("baseline", &baseline_words(reference, &prepared.loaded.base)?);
+        line("baseline", &baseline_words(reference, &prepared.loaded.files())?);
     }
     for warning in &prepared.crew.warnings {
         line("warning", warning);
@@ -92,8 +95,8 @@ fn configuration(args: &CheckArgs, global: &Global) -> Result<Exit, Error> {
     if args.live { live(&prepared) } else { Ok(Exit::Success) }
 }
 
-fn baseline_words(reference: &str, base: &std::path::Path) -> Result<String, Error> {
-    match evidence::baseline(reference, base) {
+fn baseline_words(reference: &str, files: &FileSet) -> Result<String, Error> {
+    match evidence::baseline(reference, files) {
         None => Ok(format!("{reference} does not exist yet")),
         Some(evidence::Known { baseline: Ok(baseline), .. }) => {
             Ok(format!("{reference} ({} conversations)", baseline.conversations.len()))

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::evidence::{self, Evidence};
 use super::load::Loaded;
+use super::policy::Rules;
 use super::prepare::{today, tool_version};
 use super::{Global, output};
 use crate::baseline::Baseline;
@@ -34,7 +35,7 @@ impl Baselines {
     /// Reads what the configuration names.
     pub(super) fn read(loaded: &Loaded) -> Self {
         let read = |reference: &Option<String>| {
-            reference.as_deref().and_then(|reference| evidence::baseline(reference, &loaded.base))
+            reference.as_deref().and_then(|reference| evidence::baseline(reference, &loaded.files()))
         };
         Self {
             pinned: read(&loaded.config.gate.baseline),
@@ -44,10 +45,16 @@ impl Baselines {
 
     /// The one that the command line names, which must be there, or else what the configuration names.
     pub(super) fn named(explicit: Option<&str>, loaded: &Loaded) -> Result<Self, Error> {
-        let Some(reference) = explicit else { return Ok(Self::read(loaded)) };
-        let pinned = evidence::baseline(reference, Path::new(""))
-            .ok_or_else(|| Error::Usage(format!("the baseline `{reference}` does not exist")))?;
-        Ok(Self { pinned: Some(pinned), last_accepted: None })
+        let read = Self::read(loaded);
+        let Some(reference) = explicit else { return Ok(read) };
+        if read.pinned.is_none() {
+            let place = match &loaded.rules {
+                Rules::Base(base) => format!(" at {} of the base branch", base.short()),
+                Rules::AsTheyLie | Rules::Proposal => String::new(),
+            };
+            return Err(Error::Usage(format!("the baseline `{reference}` does not exist{place}")));
+        }
+        Ok(Self { last_accepted: None, ..read })
     }
 }
 
@@ -150,7 +157,7 @@ pub(super) fn report(
         evidence: loaded.config.report.evidence,
         name: loaded.config.report.name.clone(),
         notice: record.filter(|record| scripted_part(record)).map(|_| scripted::NOTICE.to_owned()),
-        policy_change: None,
+        policy_change: super::changes::words(loaded, evidence, verdict),
         stopped_early: record.and_then(|record| record.stopped.as_ref()).map(stopped),
         provenance: record.map_or_else(report::Provenance::default, provenance),
         usage: record.map_or_else(Vec::new, usage),
@@ -292,20 +299,18 @@ fn links() -> Links {
 /// A team's own templates, if the configuration names a folder.
 pub(super) fn templates(loaded: &Loaded) -> Result<Templates, Error> {
     let Some(folder) = &loaded.config.report.templates else { return Ok(Templates::builtin()) };
-    let path = loaded.base.join(folder);
+    let fault = |what: String| Error::Usage(format!("report.templates `{folder}`: {what}"));
+    let files = loaded.files();
     let mut own = BTreeMap::new();
-    let entries = std::fs::read_dir(&path).map_err(|error| Error::io(&path, error))?;
-    for entry in entries {
-        let file = entry.map_err(|error| Error::io(&path, error))?.path();
-        let name = file.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    for name in files.list(folder).map_err(|error| fault(error.to_string()))? {
         if let Some(section) = name.strip_suffix(report::templates::SUFFIX) {
-            let text = std::fs::read_to_string(&file).map_err(|error| Error::io(&file, error))?;
-            own.insert(section.to_owned(), text);
+            let text = files.read(&format!("{folder}/{name}")).map_err(|error| fault(error.to_string()))?;
+            own.insert(section.to_owned(), text.text().to_owned());
         }
     }
     Templates::with_own(&own).map_err(|faults| {
         let list: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        Error::Usage(format!("report.templates `{}`: {}", path.display(), list.join("; ")))
+        fault(list.join("; "))
     })
 }
 

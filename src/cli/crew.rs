@@ -156,7 +156,7 @@ fn system_prompt(loaded: &Loaded, problems: &mut Diagnostics) -> Option<Arc<str>
         return (!text.is_empty()).then(|| text.as_str().into());
     }
     if let Some(path) = &candidate.system_prompt_file {
-        match loaded.files().read(path) {
+        match loaded.candidate_files().read(path) {
             Ok(source) => return Some(source.text().into()),
             Err(error) => {
                 problems.push(

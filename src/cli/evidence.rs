@@ -1,7 +1,7 @@
 //! What the gate reads, from a run folder or from a bare results file; and baselines from wherever they are kept.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::load;
@@ -13,7 +13,8 @@ use crate::matrix::{Collapsed, collapse, read_results};
 use crate::model::Role;
 use crate::rating::Assessment;
 use crate::run::{ModelRecord, PlanFile, RunFolder, RunRecord, Settings};
-use crate::source::Source;
+use crate::source::commit::Place;
+use crate::source::{Commit, Entry, FileSet, Source};
 use crate::sweep::conversation::NotHeld;
 use crate::sweep::scheduler::CellStatus;
 use crate::target::Fingerprints;
@@ -169,9 +170,14 @@ pub(super) struct Known {
 
 /// Reads a baseline: a baseline file, a results file, a run folder, or `git:REF:PATH`. `None` when a file that the
 /// configuration names does not exist yet: a first run says so and gates on absolute rules.
-pub(super) fn baseline(reference: &str, base: &Path) -> Option<Known> {
+pub(super) fn baseline(reference: &str, files: &FileSet) -> Option<Known> {
     let known = |baseline| Some(Known { source: reference.to_owned(), baseline });
     let unreadable = |why: String| BaselineFault::Unreadable(why);
+    let (base, place) = match files {
+        FileSet::Folder(base) => (base.as_path(), Place::Disk(base.join(reference))),
+        FileSet::Commit(commit) => (commit.root(), commit.place(reference)),
+        FileSet::Memory(_) => return None,
+    };
     if let Some(rest) = reference.strip_prefix("git:") {
         return match from_git(rest, base) {
             Ok(Some(text)) => known(parse(&Source::new(reference, text))),
@@ -179,9 +185,18 @@ pub(super) fn baseline(reference: &str, base: &Path) -> Option<Known> {
             Err(why) => known(Err(unreadable(why))),
         };
     }
-    let path = base.join(reference);
+    let taken = match (place, files) {
+        (Place::Disk(path), _) => Taken { path, _folder: None },
+        (Place::Commit(path), FileSet::Commit(commit)) => match take_out(commit, &path) {
+            Ok(Some(taken)) => taken,
+            Ok(None) => return None,
+            Err(why) => return known(Err(unreadable(why))),
+        },
+        (Place::Commit(_), _) => return None,
+    };
+    let path = &taken.path;
     if path.is_dir() {
-        if let Some(shard) = RunFolder::at(&path).record().ok().and_then(|record| record.shard) {
+        if let Some(shard) = RunFolder::at(path).record().ok().and_then(|record| record.shard) {
             return known(Err(unreadable(format!("it is shard {shard} of a run; merge the shards first"))));
         }
         let read = Evidence::read(&path.to_string_lossy()).map_err(|error| unreadable(error.to_string()));
@@ -190,10 +205,40 @@ pub(super) fn baseline(reference: &str, base: &Path) -> Option<Known> {
     if !path.exists() {
         return None;
     }
-    match std::fs::read_to_string(&path) {
+    match std::fs::read_to_string(path) {
         Ok(text) => known(parse(&Source::new(reference, text))),
         Err(error) => known(Err(unreadable(error.to_string()))),
     }
+}
+
+/// Something on the disk, for as long as this lives.
+struct Taken {
+    path: PathBuf,
+    _folder: Option<tempfile::TempDir>,
+}
+
+/// Writes a file or a folder of a commit into a place of its own.
+fn take_out(commit: &Commit, path: &str) -> Result<Option<Taken>, String> {
+    fn write(commit: &Commit, path: &str, entry: &Entry, to: &Path) -> Result<(), String> {
+        let fault = |error: std::io::Error| format!("{}: {error}", to.display());
+        match entry {
+            Entry::File(bytes) => std::fs::write(to, bytes).map_err(fault),
+            Entry::Folder(names) => {
+                std::fs::create_dir_all(to).map_err(fault)?;
+                for name in names.iter().map(|name| name.trim_end_matches('/')) {
+                    let inner = format!("{path}/{name}");
+                    let Some(entry) = commit.entry(&inner)? else { continue };
+                    write(commit, &inner, &entry, &to.join(name))?;
+                }
+                Ok(())
+            }
+        }
+    }
+    let Some(entry) = commit.entry(path)? else { return Ok(None) };
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let to = folder.path().join(path.rsplit('/').next().unwrap_or("baseline"));
+    write(commit, path, &entry, &to)?;
+    Ok(Some(Taken { path: to, _folder: Some(folder) }))
 }
 
 fn parse(source: &Source) -> Result<Baseline, BaselineFault> {

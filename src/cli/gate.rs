@@ -4,9 +4,8 @@ use clap::Args;
 
 use super::conclude::{self, Baselines, Format};
 use super::evidence::Evidence;
-use super::load::{self, Overrides};
-use super::prepare;
-use super::{Global, output};
+use super::load::Overrides;
+use super::{Global, output, policy, prepare};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::thresholds::{Known, Thresholds};
@@ -34,7 +33,7 @@ pub(super) struct GateArgs {
 
 /// Runs the command.
 pub(super) fn run(args: &GateArgs, global: &Global) -> Result<Exit, Error> {
-    let loaded = load::config(global, &args.overrides)?;
+    let loaded = policy::judging(global, &args.overrides)?;
     output::warnings(&loaded.warnings, global);
     let evidence = Evidence::read(&args.result)?;
     let labels = evidence.labels.values().cloned().collect();

@@ -1,7 +1,7 @@
 //! `vera-gate history`: many results in a row, which of them compare, and the trend of harm.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -15,6 +15,7 @@ use crate::gate::GateVerdict;
 use crate::gate::verdict::SCHEMA as VERDICT_SCHEMA;
 use crate::history::{self, Direction, Harm, History, Known, Listed, PastRun, Point, Standing};
 use crate::run::RunFolder;
+use crate::source::FileSet;
 use crate::stats::trend::{ANCHOR_RUNS, EwmaRule};
 
 /// Arguments of `history`.
@@ -71,7 +72,7 @@ fn read(result: &str) -> Result<PastRun, Error> {
         let found = Evidence::read(result)?;
         return Ok(PastRun::new(result, "", found.provenance, &found.dimensions, &found.conversations));
     }
-    match evidence::baseline(result, Path::new("")) {
+    match evidence::baseline(result, &FileSet::Folder(PathBuf::new())) {
         None => Err(Error::Usage(format!("`{result}` does not exist"))),
         Some(known) => match known.baseline {
             Ok(baseline) => Ok(PastRun::of_baseline(result, &baseline)),

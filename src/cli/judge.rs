@@ -43,7 +43,8 @@ pub(super) struct JudgeArgs {
 
 /// Runs the command.
 pub(super) fn run(args: &JudgeArgs, global: &Global) -> Result<Exit, Error> {
-    let mut prepared = prepare::prepare(global, &args.overrides, Needed::Judge, &args.recording)?;
+    let mut prepared =
+        prepare::prepare(global, &args.overrides, Needed::Judge, &args.recording, &args.run.trust)?;
     let templates = conclude::templates(&prepared.loaded)?;
     let mut transcripts = RunFolder::transcripts_below(Path::new(&args.folder))
         .map_err(|error| Error::Usage(format!("{error}\n  help: give a folder with transcripts")))?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Global;
+use super::policy::Rules;
 use crate::config::{BUILTIN_NAME, Config, FILE_NAMES};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
@@ -65,17 +66,36 @@ pub(super) struct Loaded {
     pub(super) name: String,
     /// The folder its paths are relative to.
     pub(super) base: PathBuf,
+    /// The folder that the paths of the candidate are relative to.
+    pub(super) candidate_folder: PathBuf,
     pub(super) warnings: Diagnostics,
+    /// Where the rules come from.
+    pub(super) rules: Rules,
 }
 
 impl Loaded {
-    /// The files its paths name.
+    /// A configuration of the files as they lie there.
+    pub(super) fn new(config: Config, source: Source, base: PathBuf, warnings: Diagnostics) -> Self {
+        let name = source.name().to_owned();
+        let candidate_folder = base.clone();
+        Self { config, source, name, base, candidate_folder, warnings, rules: Rules::AsTheyLie }
+    }
+
+    /// The files its paths name: of the base branch when that judges.
     pub(super) fn files(&self) -> FileSet {
-        FileSet::Folder(self.base.clone())
+        match &self.rules {
+            Rules::Base(base) => FileSet::Commit(base.commit.clone()),
+            Rules::AsTheyLie | Rules::Proposal => FileSet::Folder(self.base.clone()),
+        }
+    }
+
+    /// The files that what is under test consists of.
+    pub(super) fn candidate_files(&self) -> FileSet {
+        FileSet::Folder(self.candidate_folder.clone())
     }
 }
 
-/// Finds and reads the configuration, and applies the changes of the command line.
+/// Finds and reads the configuration as it lies there, and applies the changes of the command line.
 pub(super) fn config(global: &Global, overrides: &Overrides) -> Result<Loaded, Error> {
     let found = match &global.config {
         Some(path) => Some(path.clone()),
@@ -84,20 +104,22 @@ pub(super) fn config(global: &Global, overrides: &Overrides) -> Result<Loaded, E
     let (source, base) = match found {
         Some(path) => {
             let source = read(&path)?;
-            let base = Path::new(&path).parent().map(Path::to_owned).unwrap_or_default();
-            // A file in `.github` speaks of paths from the top of the repository.
-            let base = if base.ends_with(".github") {
-                base.parent().map(Path::to_owned).unwrap_or_default()
-            } else {
-                base
-            };
+            let base = folder_of(&path);
             (source, base)
         }
         None => (Source::new(BUILTIN_NAME, crate::config::BUILTIN), PathBuf::new()),
     };
     let (mut config, warnings) = Config::parse(&source)?;
     apply(&mut config, overrides, &base);
-    Ok(Loaded { config, name: source.name().to_owned(), source, base, warnings })
+    Ok(Loaded::new(config, source, base, warnings))
+}
+
+/// The folder that the paths of a configuration start at.
+pub(super) fn folder_of(path: &str) -> PathBuf {
+    let folder = Path::new(path).parent().unwrap_or(Path::new(""));
+    // A file in `.github` speaks of paths from the top of the repository.
+    let folder = if folder.ends_with(".github") { folder.parent() } else { Some(folder) };
+    folder.map(Path::to_owned).unwrap_or_default()
 }
 
 /// Reads a text file of the command line.
@@ -123,7 +145,7 @@ fn from_here(path: &str, base: &Path) -> String {
     }
 }
 
-fn apply(config: &mut Config, overrides: &Overrides, base: &Path) {
+pub(super) fn apply(config: &mut Config, overrides: &Overrides, base: &Path) {
     let place = |flag: &str, value: &str| {
         Source::new("command line", format!("{flag} {value}")).at(1, flag.len() + 2)
     };

@@ -7,9 +7,9 @@ use clap::Args;
 
 use super::conclude::{self, Baselines, Format};
 use super::evidence::Evidence;
-use super::load::{self, Loaded, Overrides};
+use super::load::{Loaded, Overrides};
 use super::simulate::by_completeness;
-use super::{Global, execute, output, prepare};
+use super::{Global, execute, output, policy, prepare};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::{Confirmation, Known, Thresholds};
@@ -49,7 +49,7 @@ pub(super) fn run(args: &MergeArgs, global: &Global) -> Result<Exit, Error> {
         baseline: args.baseline.clone(),
         ..Overrides::default()
     };
-    let loaded = load::config(global, &overrides)?;
+    let loaded = policy::judging(global, &overrides)?;
     output::warnings(&loaded.warnings, global);
     let templates = conclude::templates(&loaded)?;
     let baselines = Baselines::named(args.baseline.as_deref(), &loaded)?;

@@ -2,6 +2,7 @@
 
 mod baseline;
 mod calibrate;
+mod changes;
 mod check;
 mod conclude;
 mod config;
@@ -16,6 +17,7 @@ mod load;
 mod merge;
 mod output;
 mod plan;
+mod policy;
 mod prepare;
 mod progress;
 mod publish;
@@ -24,6 +26,7 @@ mod run;
 mod score;
 mod simulate;
 mod table;
+mod trust;
 
 use clap::builder::Resettable;
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
@@ -58,6 +61,9 @@ struct Global {
     /// Says more; twice for everything.
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
+    /// Whose rules judge a pull request: configuration, thresholds, target, personas, baseline, templates.
+    #[arg(long, global = true, value_enum, env = "VERA_GATE_POLICY", default_value_t)]
+    policy: policy::Policy,
     /// Colours on a terminal.
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
     color: Color,

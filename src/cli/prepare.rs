@@ -10,7 +10,8 @@ use semver::Version;
 use super::crew::{self, Crew, Needed};
 use super::load::{self, Loaded, Overrides};
 use super::progress::Progress;
-use super::{Global, output};
+use super::trust::Trust;
+use super::{Global, output, policy};
 use crate::config::FirstSpeaker;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
@@ -71,18 +72,24 @@ pub(super) enum Keys {
 }
 
 /// Loads, validates and connects everything, for a look at it.
-pub(super) fn checked(global: &Global, overrides: &Overrides, keys: Keys) -> Result<Prepared, Error> {
-    all(global, overrides, Needed::All, &Recording::default(), keys)
+pub(super) fn checked(
+    global: &Global,
+    overrides: &Overrides,
+    keys: Keys,
+    trust: &Trust,
+) -> Result<Prepared, Error> {
+    all(global, overrides, Needed::All, &Recording::default(), keys, trust)
 }
 
-/// Loads, validates and connects.
+/// Loads, validates and connects, for calls that will be made.
 pub(super) fn prepare(
     global: &Global,
     overrides: &Overrides,
     needed: Needed,
     recording: &Recording,
+    trust: &Trust,
 ) -> Result<Prepared, Error> {
-    all(global, overrides, needed, recording, Keys::Needed)
+    all(global, overrides, needed, recording, Keys::Needed, trust)
 }
 
 fn all(
@@ -91,8 +98,18 @@ fn all(
     needed: Needed,
     recording: &Recording,
     keys: Keys,
+    trust: &Trust,
 ) -> Result<Prepared, Error> {
-    let loaded = load::config(global, overrides)?;
+    // Whoever only looks wants to see the files as they lie there.
+    let loaded = match keys {
+        Keys::Optional => load::config(global, overrides)?,
+        Keys::Needed => {
+            trust.named(global, overrides)?;
+            let loaded = policy::judging(global, overrides)?;
+            trust.configured(&loaded)?;
+            loaded
+        }
+    };
     let mut problems = loaded.warnings.clone();
     let mut context = crew::context(&loaded, &mut problems);
     cassette(recording, &mut context, &mut problems);

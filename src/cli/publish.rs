@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::load::{self, Overrides};
-use super::{Global, conclude, output};
+use super::load::Overrides;
+use super::{Global, conclude, output, policy};
 use crate::error::Error;
 use crate::escape::workflow::{Command, Level};
 use crate::exit::Exit;
@@ -15,9 +15,8 @@ use crate::publish::context::Env;
 use crate::publish::preview::Preview;
 use crate::publish::publisher::{Gravity, Warning};
 use crate::publish::sticky::Marker;
-use crate::publish::trust::PwnRisk;
 use crate::publish::{
-    ActionsContext, Forge, GitHub, Options, Publication, Published, Publisher, annotations, session, trust,
+    ActionsContext, Forge, GitHub, Options, Publication, Published, Publisher, annotations, session,
 };
 use crate::report::{self, Templates};
 use crate::run::RunFolder;
@@ -116,33 +115,14 @@ pub(super) fn run(args: &PublishArgs, global: &Global) -> Result<Exit, Error> {
     runtime.block_on(work)
 }
 
-/// Refuses a run with secrets on files of a fork, before a secret is read and before a provider is called.
-pub(super) fn refuse_untrusted(global: &Global, accepted: bool) -> Result<(), Error> {
-    let env = environment();
-    if !ActionsContext::is_present(&env) {
-        return Ok(());
-    }
-    let context = ActionsContext::load(&env).map_err(|error| Error::Usage(error.to_string()))?;
-    let risk = if accepted { PwnRisk::Accepted } else { PwnRisk::Refused };
-    let config = global.config.as_deref().map(Path::new).and_then(Path::parent);
-    // The configuration may stand in a second checkout beside the first.
-    for folder in
-        [Some(Path::new(".")), config.filter(|folder| !folder.as_os_str().is_empty())].into_iter().flatten()
-    {
-        trust::check(&context, &trust::checkout_of(folder), risk)
-            .map_err(|error| Error::Usage(error.to_string()))?;
-    }
-    Ok(())
-}
-
 /// The environment, as far as it is text.
-fn environment() -> Env {
+pub(super) fn environment() -> Env {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect()
 }
 
-fn connect(context: &ActionsContext, env: &Env) -> Result<GitHub, String> {
+pub(super) fn connect(context: &ActionsContext, env: &Env) -> Result<GitHub, String> {
     let token = env
         .get("GITHUB_TOKEN")
         .filter(|token| !token.is_empty())
@@ -210,7 +190,7 @@ fn publication(run: &Path, global: &Global) -> Option<Publication> {
     let text = RunFolder::at(run).read("report.json").ok()?;
     let report = report::json::read(&text).ok()?;
     // A team's own templates are in reach only when the configuration is; a publication needs neither.
-    let templates = load::config(global, &Overrides::default())
+    let templates = policy::judging(global, &Overrides::default())
         .and_then(|loaded| conclude::templates(&loaded))
         .unwrap_or_else(|_unreadable| Templates::builtin());
     Some(Publication::of_report(&report, &templates))

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use super::conclude::{self, Format};
-use super::load::{self, Overrides};
-use super::{Global, output};
+use super::load::Overrides;
+use super::{Global, output, policy};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::report;
@@ -26,7 +26,7 @@ pub(super) struct ReportArgs {
 
 /// Runs the command. The exit code is that of the work, not of the verdict: nothing is decided here.
 pub(super) fn run(args: &ReportArgs, global: &Global) -> Result<Exit, Error> {
-    let loaded = load::config(global, &Overrides::default())?;
+    let loaded = policy::judging(global, &Overrides::default())?;
     let folder = RunFolder::at(std::path::Path::new(&args.run));
     let text = folder
         .read("report.json")

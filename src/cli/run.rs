@@ -13,7 +13,7 @@ use super::load::Overrides;
 use super::prepare::{self, Prepared, Recording};
 use super::progress::Progress;
 use super::simulate::{RunArgs, ShardArgs, conclude_shard};
-use super::{Global, output, publish};
+use super::{Global, output};
 use crate::config::Curtail;
 use crate::error::Error;
 use crate::exit::Exit;
@@ -44,8 +44,8 @@ pub(super) struct RunCommand {
 
 /// Runs the command.
 pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
-    publish::refuse_untrusted(global, args.run.i_accept_pwn_risk)?;
-    let mut prepared = prepare::prepare(global, &args.overrides, Needed::All, &args.recording)?;
+    let mut prepared =
+        prepare::prepare(global, &args.overrides, Needed::All, &args.recording, &args.run.trust)?;
     let templates = conclude::templates(&prepared.loaded)?;
     prepared.key.shard = args.shard.of(&prepared.plan)?;
     let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh)?;
@@ -64,17 +64,17 @@ pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
         executed.progress.assessments.clone(),
     );
     let wanted = conclude::pending(&evidence, &prepared.thresholds, &baselines);
-    let confirmations = confirm(&prepared, &executed, &wanted);
+    evidence.confirmations = confirm(&prepared, &executed, &wanted);
     executed.looked_again(&progress, &prepared.context.meter)?;
     evidence.record = Some(executed.record.clone());
     executed
         .folder
-        .write_json(CONFIRMATIONS_FILE, &confirmations)
+        .write_json(CONFIRMATIONS_FILE, &evidence.confirmations)
         .map_err(|error| Error::Provider(error.to_string()))?;
     if let Some(shard) = prepared.key.shard {
         return conclude_shard(&executed, shard, global);
     }
-    let verdict = conclude::decide(&evidence, &prepared.thresholds, &baselines, &confirmations);
+    let verdict = conclude::decide(&evidence, &prepared.thresholds, &baselines, &evidence.confirmations);
     let report = conclude::report(&prepared.loaded, &evidence, &verdict, &baselines);
     conclude::write(&executed.folder, &verdict, &report, &templates)?;
     conclude::print(global, args.format, &verdict, &report, &templates)?;

@@ -9,7 +9,8 @@ use super::execute::{self, Executed, Found, Task};
 use super::load::Overrides;
 use super::prepare::{self, Recording};
 use super::progress::Progress;
-use super::{Global, output, publish};
+use super::trust::Trust;
+use super::{Global, output};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::run::{RunRecord, Stop};
@@ -29,9 +30,8 @@ pub(super) struct RunArgs {
     /// Writes every event as a line of JSON to this file.
     #[arg(long, value_name = "FILE")]
     pub(super) events: Option<String>,
-    /// Runs with secrets on files of a fork's pull request. Strangers can then read the secrets.
-    #[arg(long)]
-    pub(super) i_accept_pwn_risk: bool,
+    #[command(flatten)]
+    pub(super) trust: Trust,
 }
 
 /// Which part of the plan a process works on.
@@ -111,8 +111,8 @@ pub(super) struct SimulateArgs {
 
 /// Runs the command.
 pub(super) fn run(args: &SimulateArgs, global: &Global) -> Result<Exit, Error> {
-    publish::refuse_untrusted(global, args.run.i_accept_pwn_risk)?;
-    let mut prepared = prepare::prepare(global, &args.overrides, Needed::Talk, &args.recording)?;
+    let mut prepared =
+        prepare::prepare(global, &args.overrides, Needed::Talk, &args.recording, &args.run.trust)?;
     prepared.key.parts.insert("judging".to_owned(), "none".to_owned());
     let shard = args.shard.of(&prepared.plan)?;
     prepared.key.shard = shard;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::escape::workflow::Level;
+use crate::source::Entry;
 
 /// A comment on a pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,12 +219,12 @@ pub trait Forge: Sync {
         conclusion: Conclusion,
         output: &CheckOutput,
     ) -> impl Future<Output = Result<CheckState, ForgeError>> + Send;
-    /// A text file at a commit; `None` when it is not there.
-    fn file(
+    /// What stands at a path of a commit, the empty path being its top; `None` when nothing does.
+    fn entry(
         &self,
         path: &str,
         revision: &str,
-    ) -> impl Future<Output = Result<Option<String>, ForgeError>> + Send;
+    ) -> impl Future<Output = Result<Option<Entry>, ForgeError>> + Send;
 }
 
 /// A check to open.

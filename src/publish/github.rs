@@ -21,12 +21,15 @@ use super::forge::{
     PullState,
 };
 use crate::escape::workflow::Level;
+use crate::source::Entry;
 
 /// Comments asked for at once; the most GitHub gives.
 const PER_PAGE: usize = 100;
 /// Longest wait for one answer.
 const ANSWER: Duration = Duration::from_secs(30);
 const JSON: &str = "application/vnd.github+json";
+/// Entries of a folder that GitHub lists at most.
+const LONGEST_FOLDER: usize = 1000;
 const RAW: &str = "application/vnd.github.raw+json";
 
 /// A client for one repository.
@@ -355,15 +358,39 @@ impl Forge for GitHub {
         self.json(Operation::WriteCheck, Method::PATCH, &path, Some(&body)).await.map(|c: WireCheck| c.into())
     }
 
-    async fn file(&self, path: &str, revision: &str) -> Result<Option<String>, ForgeError> {
-        let path: Vec<String> = path.split('/').map(percent_encode).collect();
-        let path = self.path(&format!("contents/{}?ref={}", path.join("/"), percent_encode(revision)));
-        match self.call(Operation::ReadFile, Method::GET, &path, RAW, None).await {
-            Ok((_, text)) => Ok(Some(text)),
-            Err(ForgeError::NotFound(_)) => Ok(None),
-            Err(other) => Err(other),
+    async fn entry(&self, path: &str, revision: &str) -> Result<Option<Entry>, ForgeError> {
+        let operation = Operation::ReadFile;
+        let parts: Vec<String> = path.split('/').map(percent_encode).collect();
+        let path = self.path(&format!("contents/{}?ref={}", parts.join("/"), percent_encode(revision)));
+        let found: Value = match self.json(operation, Method::GET, &path, None).await {
+            Err(ForgeError::NotFound(_)) => return Ok(None),
+            found => found?,
+        };
+        if let Value::Array(entries) = &found {
+            if entries.len() >= LONGEST_FOLDER {
+                let message = format!("the folder may hold more than the {LONGEST_FOLDER} files it lists");
+                return Err(ForgeError::Unreadable { operation, message });
+            }
+            return Ok(Some(Entry::Folder(entries.iter().filter_map(name_in_folder).collect())));
+        }
+        match found.get("type").and_then(Value::as_str) {
+            // The raw form has no limit of one megabyte and needs no decoding.
+            Some("file") => {
+                let (_, text) = self.call(operation, Method::GET, &path, RAW, None).await?;
+                Ok(Some(Entry::File(text.into_bytes().into())))
+            }
+            other => {
+                let kind = other.unwrap_or("nothing we know");
+                let message = format!("it is a {kind} and not a file or a folder of the repository");
+                Err(ForgeError::Unreadable { operation, message })
+            }
         }
     }
+}
+
+fn name_in_folder(entry: &Value) -> Option<String> {
+    let slash = if entry.get("type").and_then(Value::as_str) == Some("dir") { "/" } else { "" };
+    Some(format!("{}{slash}", entry.get("name")?.as_str()?))
 }
 
 fn annotation(annotation: &Annotation) -> Value {

@@ -16,7 +16,6 @@ pub mod pace;
 pub mod permissions;
 pub mod policy;
 pub mod preview;
-pub mod provenance;
 pub mod publisher;
 pub mod session;
 pub mod size;

@@ -10,6 +10,7 @@ use serde_json::json;
 use super::forge::{
     CheckOutput, CheckState, Comment, Conclusion, Forge, ForgeError, NewCheck, Operation, PullState,
 };
+use crate::source::Entry;
 
 /// Author of the comment in the folder.
 const AUTHOR: &str = "vera-gate";
@@ -117,7 +118,7 @@ impl Forge for Preview {
         Ok(CheckState { id, external_id: check.map(|check| check.external_id), completed: true })
     }
 
-    async fn file(&self, path: &str, _revision: &str) -> Result<Option<String>, ForgeError> {
+    async fn entry(&self, path: &str, _revision: &str) -> Result<Option<Entry>, ForgeError> {
         Err(ForgeError::Refused {
             operation: Operation::ReadFile,
             status: 0,

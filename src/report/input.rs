@@ -25,7 +25,7 @@ pub struct ReportInput<'a> {
     pub name: Option<String>,
     /// What must stand above everything when scripted models took part.
     pub notice: Option<String>,
-    /// What a pull request changes in the files the verdict rests on, in words.
+    /// Whose rules judged a pull request that changes them: a sentence, then a line for each change.
     pub policy_change: Option<String>,
     /// Where and why the sweep stopped before its plan was done, in whole sentences. What the gate itself says of a
     /// stop stands among its reasons.

@@ -61,7 +61,7 @@ pub struct Report {
     pub headline: String,
     /// What was found about harm, in one sentence.
     pub harm: String,
-    /// What a pull request changes in the files the verdict rests on.
+    /// Whose rules judged a pull request that changes them: a sentence, then a line for each change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy_change: Option<String>,
     /// Where and why the sweep stopped early.

@@ -89,9 +89,10 @@ pub fn render(report: &Report, style: Style) -> String {
     }
     page.paragraph(Paint::None, "", &subject(report));
     if let Some(policy) = &report.policy_change {
+        let mut lines = policy.lines().filter(|line| !line.trim().is_empty());
         page.blank();
-        page.paragraph(Paint::Caution, "", "This pull request changes files that the verdict rests on; it was judged by those of the base branch.");
-        for line in policy.lines().filter(|line| !line.trim().is_empty()) {
+        page.paragraph(Paint::Caution, "", lines.next().unwrap_or_default());
+        for line in lines {
             page.item(line);
         }
     }

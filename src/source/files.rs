@@ -9,17 +9,17 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::Source;
+use super::commit::Commit;
 
 /// Where named files come from. Paths inside a set are relative and use `/`.
-///
-/// A further kind, such as the tree of a git commit, needs `FileSet::bytes`, [`FileSet::contains`] and
-/// [`FileSet::name_of`] to know it, and nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSet {
     /// The files below a folder; a path with `..` reaches beside it.
     Folder(PathBuf),
     /// Texts held in memory.
     Memory(Memory),
+    /// The files below a folder as a commit has them.
+    Commit(Commit),
 }
 
 /// Texts in memory, each under a path from their common root.
@@ -85,6 +85,7 @@ impl FileSet {
         match self {
             Self::Folder(root) => root.join(path).is_file(),
             Self::Memory(memory) => memory.files.contains_key(&join("", path)),
+            Self::Commit(commit) => commit.contains(path),
         }
     }
 
@@ -94,17 +95,37 @@ impl FileSet {
             Self::Folder(root) if Path::new(path).is_absolute() => join(&root.to_string_lossy(), path),
             Self::Folder(root) => join(&root.to_string_lossy().replace('\\', "/"), path),
             Self::Memory(memory) => format!("{}{}", memory.label, join("", path)),
+            Self::Commit(commit) => Self::Folder(commit.folder().to_owned()).name_of(path),
         }
+    }
+
+    /// Names of the files in a folder, sorted; those of folders in it are left out.
+    ///
+    /// # Errors
+    /// When there is no such folder or it cannot be read.
+    pub fn list(&self, path: &str) -> Result<Vec<String>, ReadError> {
+        let name = || self.name_of(path);
+        let mut names = match self {
+            Self::Folder(root) => list_folder(&root.join(path)).map_err(|source| io_error(name(), source))?,
+            Self::Memory(memory) => {
+                let folder = join("", path);
+                let inside = memory.files.keys().filter(|file| folder_of(file) == folder);
+                inside.map(|file| file.rsplit('/').next().unwrap_or(file).to_owned()).collect()
+            }
+            Self::Commit(commit) => commit.list(path).map_err(|source| io_error(name(), source))?,
+        };
+        names.sort();
+        Ok(names)
     }
 
     fn bytes(&self, path: &str) -> Result<Cow<'_, [u8]>, ReadError> {
         let name = || self.name_of(path);
         match self {
             Self::Folder(root) => {
-                std::fs::read(root.join(path)).map(Cow::Owned).map_err(|source| match source.kind() {
-                    io::ErrorKind::NotFound => ReadError::NotFound { name: name() },
-                    _ => ReadError::Io { name: name(), source },
-                })
+                std::fs::read(root.join(path)).map(Cow::Owned).map_err(|source| io_error(name(), source))
+            }
+            Self::Commit(commit) => {
+                commit.bytes(path).map(Cow::Owned).map_err(|source| io_error(name(), source))
             }
             Self::Memory(memory) => memory
                 .files
@@ -113,6 +134,25 @@ impl FileSet {
                 .ok_or_else(|| ReadError::NotFound { name: name() }),
         }
     }
+}
+
+fn io_error(name: String, source: io::Error) -> ReadError {
+    match source.kind() {
+        io::ErrorKind::NotFound => ReadError::NotFound { name },
+        _ => ReadError::Io { name, source },
+    }
+}
+
+/// Names of the plain files in a folder of the disk.
+pub(super) fn list_folder(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if let Some(name) = path.file_name().filter(|_| path.is_file()) {
+            names.push(name.to_string_lossy().into_owned());
+        }
+    }
+    Ok(names)
 }
 
 /// The path of a file named relative to a folder, with `.` and `..` worked out as far as they go. An absolute path

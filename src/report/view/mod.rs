@@ -150,7 +150,9 @@ pub struct View<E> {
     pub subject: E,
     /// A word to the reader before the details.
     pub content_note: E,
-    /// What a pull request changes in the files the verdict rests on, line by line.
+    /// Whose rules judged a pull request that changes them, or asked for others; empty when there is nothing to say.
+    pub policy_notice: E,
+    /// What a pull request changes in the rules it is judged by, line by line.
     pub policy_change: Vec<E>,
     /// What was found about harm.
     pub harm: E,
@@ -210,6 +212,13 @@ impl<E: Escaped> View<E> {
         let (deciding, others): (Vec<_>, Vec<_>) =
             gate.reasons.iter().partition(|reason| words::decides(gate.verdict, reason.weight));
         let name = report.name.as_deref().unwrap_or("vera-gate");
+        let mut policy = report
+            .policy_change
+            .as_deref()
+            .unwrap_or_default()
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty());
         Self {
             notice: report.notice.as_deref().map(E::text),
             name: E::text(name),
@@ -218,7 +227,8 @@ impl<E: Escaped> View<E> {
             verdict: verdict(report),
             subject: E::text(&subject(report)),
             content_note: E::text(content_note(report)),
-            policy_change: lines(report.policy_change.as_deref()),
+            policy_notice: E::text(policy.next().unwrap_or_default()),
+            policy_change: policy.map(E::text).collect(),
             harm: E::text(&report.harm),
             matrix: matrix(report),
             baselines: gate.baselines.iter().map(|baseline| E::text(&baseline_sentence(baseline))).collect(),
@@ -252,10 +262,6 @@ impl<E: Escaped> View<E> {
 
 const READING: &str = "Best practice, suboptimal and harm are counted of the conversations in which a dimension was \
     relevant. \"Not excluded\" is the one-sided 95 % upper bound of the harm rate for people like these personas.";
-
-fn lines<E: Escaped>(text: Option<&str>) -> Vec<E> {
-    text.unwrap_or_default().lines().map(str::trim).filter(|line| !line.is_empty()).map(E::text).collect()
-}
 
 /// Where the rest is, as the end of a sentence.
 pub fn full_report<E: Escaped>(report: &Report) -> E {

@@ -117,27 +117,23 @@ async fn without_a_pull_request_there_is_a_check_and_no_comment() {
 }
 
 #[tokio::test]
-async fn policy_files_come_from_the_base_commit() {
+async fn files_of_a_commit_are_told_from_folders_and_from_nothing() {
     let github = FakeGitHub::start().await;
-    github.world().files.push(("conf/my thresholds.yaml".into(), BASE.into(), "max: 0\n".into()));
-    let context = github.pull_request(900, "acme/bot");
-    let forge = client(&context);
     // The address names the file with its space encoded; the server reads it decoded.
     github.world().files.push(("conf/my%20thresholds.yaml".into(), BASE.into(), "max: 0\n".into()));
-    let base =
-        policy::from_forge(&forge, context.base_sha().unwrap(), "./conf/my thresholds.yaml").await.unwrap();
-    assert_eq!(base.as_deref(), Some("max: 0\n"));
-    assert_eq!(policy::from_forge(&forge, BASE, "absent.yaml").await.unwrap(), None);
-    assert!(policy::from_forge(&forge, BASE, "../x").await.is_err());
-    // A folder without the commit asks the forge; without one, that is an error and not an absent file.
-    let folder = tempfile::tempdir().unwrap();
-    github.world().files.push(("t.yaml".into(), BASE.into(), "max: 1\n".into()));
-    let found = policy::base_file(folder.path(), Some(&forge), BASE, "t.yaml").await.unwrap();
-    assert_eq!(found.as_deref(), Some("max: 1\n"));
-    assert!(policy::base_file::<GitHub>(folder.path(), None, BASE, "t.yaml").await.is_err());
+    let context = github.pull_request(900, "acme/bot");
+    let forge = client(&context);
+    let base = context.base_sha().unwrap();
+    let file = Entry::File(b"max: 0\n".as_slice().into());
+    assert_eq!(forge.entry("conf/my thresholds.yaml", base).await, Ok(Some(file)));
+    assert_eq!(forge.entry("absent.yaml", base).await, Ok(None));
+    assert_eq!(forge.entry("", base).await, Ok(Some(Entry::Folder(vec!["conf/".into()]))));
+    let inside = Entry::Folder(vec!["my%20thresholds.yaml".into()]);
+    assert_eq!(forge.entry("conf", base).await, Ok(Some(inside)));
+    github.assert_contract();
     let answer = ResponseTemplate::new(500);
     github.world().faults.push(Fault { method: "GET", path: "/contents/", answer, effect: Effect::None });
-    assert!(policy::from_forge(&forge, BASE, "t.yaml").await.is_err(), "a fault is not an absent file");
+    assert!(forge.entry("absent.yaml", base).await.is_err(), "a fault is not an absent file");
 }
 
 #[test]

@@ -53,10 +53,10 @@ fn operation(method: &str, path: &str) -> Option<(&'static str, &'static Value)>
         let wanted: Vec<&str> = template.split('/').collect();
         let open_end = wanted.last() == Some(&"{path}") && segments.len() >= wanted.len();
         let matches = (segments.len() == wanted.len() || open_end)
-            && wanted
-                .iter()
-                .zip(&segments)
-                .all(|(want, have)| want.starts_with('{') && !have.is_empty() || want == have);
+            && wanted.iter().zip(&segments).all(|(want, have)| {
+                // "If you omit the path parameter, you will receive the contents of the root directory."
+                want.starts_with('{') && (!have.is_empty() || *want == "{path}") || want == have
+            });
         let operation = methods.get(method.to_ascii_lowercase())?;
         matches.then_some((template.as_str(), operation))
     })

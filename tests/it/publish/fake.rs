@@ -1,5 +1,6 @@
 //! A GitHub with memory. Every request, and every answer that is not an injected fault, is held against the contract.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Value, json};
@@ -212,7 +213,11 @@ impl Respond for Server {
             return refusal.clone();
         }
         let (status, body, link) = answer(&mut world, &call, self.prefix);
-        let wrong = contract::response_faults(&call.method, &call.path, status, body.as_ref());
+        // The raw form of a file has no schema.
+        let wrong = match &body {
+            Some(Value::String(_)) => Vec::new(),
+            body => contract::response_faults(&call.method, &call.path, status, body.as_ref()),
+        };
         world.breaches.extend(wrong.into_iter().map(|w| format!("the test server itself: {w}")));
         if let Some(fault) = fault {
             return fault.answer;
@@ -306,14 +311,41 @@ fn answer(world: &mut World, call: &Call, prefix: &str) -> Answer {
             let revision =
                 call.query.iter().find(|(k, _)| k == "ref").map(|(_, v)| v.clone()).unwrap_or_default();
             let path = path.join("/");
-            match world.files.iter().find(|(p, r, _)| *p == path && *r == revision) {
-                // The raw form of a file has no schema; its text is the answer.
-                Some((_, _, text)) => (200, Some(Value::String(text.clone())), None),
-                None => error(404, "Not Found"),
+            let raw = call.accept.iter().any(|accept| accept.contains("raw"));
+            let of_commit: Vec<_> = world.files.iter().filter(|(_, r, _)| *r == revision).collect();
+            let folder = if path.is_empty() { String::new() } else { format!("{path}/") };
+            let below: BTreeSet<(&str, &str)> = of_commit
+                .iter()
+                .filter_map(|(p, _, _)| p.strip_prefix(&folder))
+                .map(|rest| rest.split_once('/').map_or((rest, "file"), |(name, _)| (name, "dir")))
+                .collect();
+            match of_commit.iter().find(|(p, _, _)| *p == path) {
+                Some((_, _, text)) if raw => (200, Some(Value::String(text.clone())), None),
+                Some(_) => (200, Some(content(&path, "file")), None),
+                None if below.is_empty() => error(404, "Not Found"),
+                None => {
+                    let list =
+                        below.iter().map(|(name, kind)| content(&format!("{folder}{name}"), kind)).collect();
+                    (200, Some(Value::Array(list)), None)
+                }
             }
         }
         _ => error(404, "Not Found"),
     }
+}
+
+/// A file or a folder, as the description has them.
+fn content(path: &str, kind: &str) -> Value {
+    let name = path.rsplit('/').next().unwrap();
+    let address = format!("https://api.github.com/repos/acme/bot/contents/{path}");
+    let mut content = json!({"type": kind, "size": 0, "name": name, "path": path, "sha": "3d21ec53a331a6f037a91c368710b99387d012c1",
+        "url": address, "git_url": address, "html_url": address, "download_url": address,
+        "_links": {"self": address, "git": address, "html": address}});
+    if kind == "file" {
+        content["encoding"] = json!("base64");
+        content["content"] = json!("");
+    }
+    content
 }
 
 fn too_long(longest: usize) -> Answer {

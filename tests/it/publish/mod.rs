@@ -4,6 +4,7 @@ mod check;
 mod contract;
 mod fake;
 mod limits;
+mod policy;
 mod program;
 
 use std::time::Duration;
@@ -19,9 +20,10 @@ use vera_gate::publish::publisher::{Gravity, publish_locally};
 use vera_gate::publish::starter;
 use vera_gate::publish::sticky::{Marker, Placed, Stale};
 use vera_gate::publish::{
-    ActionsContext, Annotation, GitHub, Options, Publication, Published, Publisher, Section, State, Word,
-    handover, policy,
+    ActionsContext, Annotation, Forge as _, GitHub, Options, Publication, Published, Publisher, Section,
+    State, Word, handover,
 };
+use vera_gate::source::Entry;
 use wiremock::ResponseTemplate;
 
 fn options() -> Options {

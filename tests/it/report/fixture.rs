@@ -421,7 +421,11 @@ pub(super) fn fail() -> Report {
     let baseline = Matrix::count(&dimensions(), &before);
     build(ReportInput {
         baseline: Some(("baseline.json", &baseline)),
-        policy_change: Some("thresholds.yaml: rule `care` was 0.9 and would become 0.5".to_owned()),
+        policy_change: Some(
+            "This pull request changes the rules it is judged by. It was judged by those of the base branch (`1a2b3c4`).\n\
+             thresholds: rule `care`: limit: 0.9 \u{2192} 0.5 (looser)"
+                .to_owned(),
+        ),
         links: Links {
             run: Some("https://github.com/acme/bot/actions/runs/1".to_owned()),
             artifact: Some("https://github.com/acme/bot/actions/runs/1/artifacts/2".to_owned()),
