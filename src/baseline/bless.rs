@@ -93,10 +93,13 @@ impl fmt::Display for Refusal {
         match self {
             Self::Empty => f.write_str("the run holds no conversation"),
             Self::Incomplete { there, planned } => {
-                write!(f, "{there} of {planned} planned conversations are there")
+                write!(f, "{there} of the {planned} planned conversations are there")
             }
-            Self::Failed(n) => write!(f, "{n} planned conversations failed"),
+            Self::Failed(1) => f.write_str("1 planned conversation failed or did not run"),
+            Self::Failed(n) => write!(f, "{n} planned conversations failed or did not run"),
+            Self::Unjudged(1) => f.write_str("1 rating is missing because the judge came to no verdict"),
             Self::Unjudged(n) => write!(f, "{n} ratings are missing because the judge came to no verdict"),
+            Self::Replayed(1) => f.write_str("1 reply came from a cache or recording"),
             Self::Replayed(n) => write!(f, "{n} replies came from a cache or recording"),
             Self::Unpinned { role, requested, returned } if returned.is_empty() => {
                 write!(f, "the model of the {role}, `{requested}`, is an alias")

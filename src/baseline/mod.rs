@@ -174,6 +174,8 @@ pub enum BaselineFault {
         /// What the thresholds file allows.
         max_age_days: u32,
     },
+    /// Its day lies ahead, so its age cannot be told.
+    DatedAhead(NaiveDate),
 }
 
 /// One thing in which two results differ so that they do not compare.
@@ -189,8 +191,20 @@ pub struct Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: baseline {}, candidate {}", self.what, self.baseline, self.candidate)
+        write!(
+            f,
+            "{}: baseline {}, candidate {}",
+            self.what,
+            shortened(&self.baseline),
+            shortened(&self.candidate)
+        )
     }
+}
+
+/// A fingerprint by its beginning, which is enough to tell two apart; anything else as it is.
+fn shortened(value: &str) -> &str {
+    let is_fingerprint = value.len() == 64 && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_fingerprint { value.get(..12).unwrap_or(value) } else { value }
 }
 
 impl fmt::Display for BaselineFault {
@@ -204,6 +218,7 @@ impl fmt::Display for BaselineFault {
             Self::TooOld { age_days, max_age_days } => {
                 write!(f, "it is {age_days} days old, at most {max_age_days} are allowed")
             }
+            Self::DatedAhead(day) => write!(f, "its day, {day}, lies ahead, so its age cannot be told"),
         }
     }
 }

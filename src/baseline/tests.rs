@@ -139,9 +139,9 @@ fn only_complete_fresh_pinned_runs_are_blessed() {
     assert_eq!(
         words,
         [
-            "2 of 4 planned conversations are there",
-            "1 planned conversations failed",
-            "1 ratings are missing because the judge came to no verdict",
+            "2 of the 4 planned conversations are there",
+            "1 planned conversation failed or did not run",
+            "1 rating is missing because the judge came to no verdict",
             "3 replies came from a cache or recording",
             "the model of the candidate was asked for as `bot-2026-09-01` and answered as `bot-2026-09-01`, `bot-2026-09-15`",
             "the model of the judge, `judge-latest`, is an alias",

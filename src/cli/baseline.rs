@@ -138,11 +138,11 @@ fn dirty_files() -> Vec<String> {
 }
 
 fn show(reference: &str) -> Result<Exit, Error> {
-    let known = evidence::baseline(reference, &FileSet::Folder(PathBuf::new()))
-        .ok_or_else(|| Error::Usage(format!("the baseline `{reference}` does not exist")))?;
-    let baseline = known.baseline.map_err(|fault| Error::Usage(format!("`{reference}`: {fault}")))?;
+    let baseline = evidence::baseline(reference, &FileSet::Folder(PathBuf::new()))
+        .ok_or_else(|| Error::Usage(format!("the baseline `{reference}` does not exist")))?
+        .map_err(|fault| Error::Usage(format!("`{reference}`: {fault}")))?;
     let mut lines = Vec::new();
-    let mut line = |name: &str, value: &str| lines.push(format!("{name:<14}{value}"));
+    let mut line = |name: &str, value: &str| lines.push(format!("{name:<15}{value}"));
     line("candidate", if baseline.candidate.is_empty() { "unknown" } else { &baseline.candidate });
     line("blessed", &baseline.created.map_or_else(|| "unknown".to_owned(), |day| day.to_string()));
     line("conversations", &baseline.conversations.len().to_string());

@@ -115,7 +115,7 @@ fn baselines(loaded: &Loaded, proposal: &Loaded, lines: &mut Vec<String>) {
     let names = ["baseline", "last accepted run"];
     for ((name, old), new) in names.into_iter().zip(gate(loaded)).zip(gate(proposal)) {
         let read = |reference: &Option<String>, loaded: &Loaded| {
-            evidence::baseline(reference.as_deref()?, &loaded.files()).map(|known| known.baseline.ok())
+            evidence::baseline(reference.as_deref()?, &loaded.files()).map(Result::ok)
         };
         let held = |count: usize| format!("{count} conversations");
         match (read(&old, loaded), read(&new, proposal)) {

@@ -98,12 +98,8 @@ fn configuration(args: &CheckArgs, global: &Global) -> Result<Exit, Error> {
 fn baseline_words(reference: &str, files: &FileSet) -> Result<String, Error> {
     match evidence::baseline(reference, files) {
         None => Ok(format!("{reference} does not exist yet")),
-        Some(evidence::Known { baseline: Ok(baseline), .. }) => {
-            Ok(format!("{reference} ({} conversations)", baseline.conversations.len()))
-        }
-        Some(evidence::Known { baseline: Err(fault), .. }) => {
-            Err(Error::Usage(format!("gate.baseline `{reference}`: {fault}")))
-        }
+        Some(Ok(baseline)) => Ok(format!("{reference} ({} conversations)", baseline.conversations.len())),
+        Some(Err(fault)) => Err(Error::Usage(format!("gate.baseline `{reference}`: {fault}"))),
     }
 }
 

@@ -27,15 +27,20 @@ use crate::transcript::TurnFlag;
 /// The baselines of one verdict, as they were read.
 #[derive(Default)]
 pub(super) struct Baselines {
-    pinned: Option<evidence::Known>,
-    last_accepted: Option<evidence::Known>,
+    pinned: Option<evidence::Asked>,
+    last_accepted: Option<evidence::Asked>,
 }
 
 impl Baselines {
     /// Reads what the configuration names.
     pub(super) fn read(loaded: &Loaded) -> Self {
+        let place = match &loaded.rules {
+            Rules::Base(base) => format!(" at {} of the base branch", base.short()),
+            Rules::AsTheyLie | Rules::Proposal => String::new(),
+        };
         let read = |reference: &Option<String>| {
-            reference.as_deref().and_then(|reference| evidence::baseline(reference, &loaded.files()))
+            let asked = |reference: &str| evidence::Asked::of(reference, &loaded.files(), &place);
+            reference.as_deref().map(asked)
         };
         Self {
             pinned: read(&loaded.config.gate.baseline),
@@ -43,26 +48,23 @@ impl Baselines {
         }
     }
 
-    /// The one that the command line names, which must be there, or else what the configuration names.
-    pub(super) fn named(explicit: Option<&str>, loaded: &Loaded) -> Result<Self, Error> {
+    /// The one that the command line names, or else what the configuration names.
+    pub(super) fn named(explicit: Option<&str>, loaded: &Loaded) -> Self {
         let read = Self::read(loaded);
-        let Some(reference) = explicit else { return Ok(read) };
-        if read.pinned.is_none() {
-            let place = match &loaded.rules {
-                Rules::Base(base) => format!(" at {} of the base branch", base.short()),
-                Rules::AsTheyLie | Rules::Proposal => String::new(),
-            };
-            return Err(Error::Usage(format!("the baseline `{reference}` does not exist{place}")));
-        }
-        Ok(Self { last_accepted: None, ..read })
+        if explicit.is_some() { Self { last_accepted: None, ..read } } else { read }
     }
 }
 
-fn state(known: Option<&evidence::Known>) -> BaselineState<'_> {
-    match known {
+fn state(asked: Option<&evidence::Asked>) -> BaselineState<'_> {
+    match asked {
         None => BaselineState::None,
-        Some(evidence::Known { source, baseline: Ok(baseline) }) => BaselineState::Found { source, baseline },
-        Some(evidence::Known { source, baseline: Err(fault) }) => BaselineState::Unusable { source, fault },
+        Some(evidence::Asked { source, found: None }) => BaselineState::Absent { source },
+        Some(evidence::Asked { source, found: Some(Ok(baseline)) }) => {
+            BaselineState::Found { source, baseline }
+        }
+        Some(evidence::Asked { source, found: Some(Err(fault)) }) => {
+            BaselineState::Unusable { source, fault }
+        }
     }
 }
 
@@ -146,7 +148,7 @@ pub(super) fn report(
     baselines: &Baselines,
 ) -> Report {
     let compared: Option<(&str, Matrix)> = match &baselines.pinned {
-        Some(evidence::Known { source, baseline: Ok(baseline) }) => Some((source, matrix_of(baseline))),
+        Some(evidence::Asked { source, found: Some(Ok(baseline)) }) => Some((source, matrix_of(baseline))),
         _ => None,
     };
     let record = evidence.record.as_ref();

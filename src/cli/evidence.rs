@@ -162,16 +162,25 @@ pub(super) fn comparable(
 }
 
 /// A baseline that was asked for.
-pub(super) struct Known {
+pub(super) struct Asked {
     /// What it is called.
     pub(super) source: String,
-    pub(super) baseline: Result<Baseline, BaselineFault>,
+    /// `None` when nothing stands there.
+    pub(super) found: Option<Result<Baseline, BaselineFault>>,
 }
 
-/// Reads a baseline: a baseline file, a results file, a run folder, or `git:REF:PATH`. `None` when a file that the
-/// configuration names does not exist yet: a first run says so and gates on absolute rules.
-pub(super) fn baseline(reference: &str, files: &FileSet) -> Option<Known> {
-    let known = |baseline| Some(Known { source: reference.to_owned(), baseline });
+impl Asked {
+    /// Looks for it. `place` says where, after the name, when nothing is found.
+    pub(super) fn of(reference: &str, files: &FileSet, place: &str) -> Self {
+        let found = baseline(reference, files);
+        let source = if found.is_none() { format!("{reference}{place}") } else { reference.to_owned() };
+        Self { source, found }
+    }
+}
+
+/// Reads a baseline: a baseline file, a results file, a run folder, or `git:REF:PATH`. `None` when nothing stands
+/// there yet: a first run says so and gates on absolute rules.
+pub(super) fn baseline(reference: &str, files: &FileSet) -> Option<Result<Baseline, BaselineFault>> {
     let unreadable = |why: String| BaselineFault::Unreadable(why);
     let (base, place) = match files {
         FileSet::Folder(base) => (base.as_path(), Place::Disk(base.join(reference))),
@@ -180,9 +189,9 @@ pub(super) fn baseline(reference: &str, files: &FileSet) -> Option<Known> {
     };
     if let Some(rest) = reference.strip_prefix("git:") {
         return match from_git(rest, base) {
-            Ok(Some(text)) => known(parse(&Source::new(reference, text))),
+            Ok(Some(text)) => Some(parse(&Source::new(reference, text))),
             Ok(None) => None,
-            Err(why) => known(Err(unreadable(why))),
+            Err(why) => Some(Err(unreadable(why))),
         };
     }
     let taken = match (place, files) {
@@ -190,24 +199,24 @@ pub(super) fn baseline(reference: &str, files: &FileSet) -> Option<Known> {
         (Place::Commit(path), FileSet::Commit(commit)) => match take_out(commit, &path) {
             Ok(Some(taken)) => taken,
             Ok(None) => return None,
-            Err(why) => return known(Err(unreadable(why))),
+            Err(why) => return Some(Err(unreadable(why))),
         },
         (Place::Commit(_), _) => return None,
     };
     let path = &taken.path;
     if path.is_dir() {
         if let Some(shard) = RunFolder::at(path).record().ok().and_then(|record| record.shard) {
-            return known(Err(unreadable(format!("it is shard {shard} of a run; merge the shards first"))));
+            return Some(Err(unreadable(format!("it is shard {shard} of a run; merge the shards first"))));
         }
         let read = Evidence::read(&path.to_string_lossy()).map_err(|error| unreadable(error.to_string()));
-        return known(read.map(|evidence| as_baseline(&evidence)));
+        return Some(read.map(|evidence| as_baseline(&evidence)));
     }
     if !path.exists() {
         return None;
     }
     match std::fs::read_to_string(path) {
-        Ok(text) => known(parse(&Source::new(reference, text))),
-        Err(error) => known(Err(unreadable(error.to_string()))),
+        Ok(text) => Some(parse(&Source::new(reference, text))),
+        Err(error) => Some(Err(unreadable(error.to_string()))),
     }
 }
 

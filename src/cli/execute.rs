@@ -281,7 +281,10 @@ pub(super) fn plan_file(prepared: &Prepared, status: impl Fn(&ConversationId) ->
 
 /// Why the sweep ended early.
 fn stopped(held: &scheduler::Progress, journal: &Journal) -> Option<Stop> {
-    held.stopped.as_ref().map(|why| match why {
+    // The last conversations were on their way when the sweep was ended: nothing was left out.
+    let ended_late = !held.statuses.values().any(|status| *status == CellStatus::NotStarted);
+    let cut = |why: &&Stopped| !(ended_late && matches!(why, Stopped::Curtailed(_)));
+    held.stopped.as_ref().filter(cut).map(|why| match why {
         Stopped::Model(error) if error.failure == Failure::Budget => Stop::Budget(error.message.clone()),
         Stopped::Model(error) => Stop::Provider(error.to_string()),
         Stopped::Cancelled => asked_or_unwritten(journal),

@@ -47,7 +47,7 @@ pub(super) fn run(args: &GateArgs, global: &Global) -> Result<Exit, Error> {
     };
     let (thresholds, warnings) = Thresholds::parse(&prepare::thresholds_source(&loaded)?, &known)?;
     output::warnings(&warnings, global);
-    let baselines = Baselines::named(args.overrides.baseline.as_deref(), &loaded)?;
+    let baselines = Baselines::named(args.overrides.baseline.as_deref(), &loaded);
     let templates = conclude::templates(&loaded)?;
     let verdict = conclude::decide(&evidence, &thresholds, &baselines, &evidence.confirmations);
     let report = conclude::report(&loaded, &evidence, &verdict, &baselines);

@@ -74,10 +74,8 @@ fn read(result: &str) -> Result<PastRun, Error> {
     }
     match evidence::baseline(result, &FileSet::Folder(PathBuf::new())) {
         None => Err(Error::Usage(format!("`{result}` does not exist"))),
-        Some(known) => match known.baseline {
-            Ok(baseline) => Ok(PastRun::of_baseline(result, &baseline)),
-            Err(fault) => Err(Error::Usage(format!("`{result}`: {fault}"))),
-        },
+        Some(Ok(baseline)) => Ok(PastRun::of_baseline(result, &baseline)),
+        Some(Err(fault)) => Err(Error::Usage(format!("`{result}`: {fault}"))),
     }
 }
 

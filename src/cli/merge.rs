@@ -52,7 +52,7 @@ pub(super) fn run(args: &MergeArgs, global: &Global) -> Result<Exit, Error> {
     let loaded = policy::judging(global, &overrides)?;
     output::warnings(&loaded.warnings, global);
     let templates = conclude::templates(&loaded)?;
-    let baselines = Baselines::named(args.baseline.as_deref(), &loaded)?;
+    let baselines = Baselines::named(args.baseline.as_deref(), &loaded);
     let folders = run_folders(&args.folders)?;
     let parts = folders.iter().map(part).collect::<Result<Vec<Part>, Error>>()?;
     let out = out_folder(args, &loaded, &folders, &parts)?;

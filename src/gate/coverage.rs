@@ -60,7 +60,7 @@ pub(super) fn gaps(input: &GateInput<'_>, evidence: &Evidence, coverage: &Covera
     let incomplete = |code, text: String| note(code, Weight::Incomplete, text);
     let all = coverage.all;
     if all.finished == 0 {
-        let text = format!("Not one conversation was finished of {} planned.", all.planned);
+        let text = format!("Of {} not one was finished.", words::count(all.planned, "planned conversation"));
         return vec![with(incomplete(ReasonCode::NothingFinished, text), coverage)];
     }
     if all.judged == 0 {
@@ -76,7 +76,7 @@ pub(super) fn gaps(input: &GateInput<'_>, evidence: &Evidence, coverage: &Covera
         reasons.push(incomplete(
             ReasonCode::NothingRelevant,
             format!(
-                "Every dimension of all {} is Not Relevant: the personas never gave occasion to rate anything.{refused}",
+                "Every dimension of all {} is Not Relevant: nothing came up that the rubric rates.{refused}",
                 words::count(all.judged, "judged conversation")
             ),
         ));
@@ -88,7 +88,7 @@ pub(super) fn gaps(input: &GateInput<'_>, evidence: &Evidence, coverage: &Covera
         .filter(|talk| !excused.iter().any(|scope| scope.personas.contains(&talk.who.persona)))
         .collect();
     reasons.extend(missing_share(input, &counted));
-    reasons.extend(missing_personas(&counted));
+    reasons.extend(missing_personas(&counted, input.stopped.is_some()));
     let let_go: BTreeSet<&str> = evidence
         .talks
         .iter()
@@ -111,14 +111,15 @@ fn with(mut reason: Reason, coverage: &Coverage) -> Reason {
 
 fn missing_share(input: &GateInput<'_>, counted: &[&Talk]) -> Vec<Reason> {
     let policy = input.thresholds.missing;
+    let ended = input.stopped.is_some();
     let high = |talk: &Talk| matches!(talk.who.risk_level, Some(RiskLevel::High | RiskLevel::Immediate));
     let mut reasons = Vec::new();
     let parts: [(ReasonCode, f64, &str, Vec<&Talk>); 2] = [
-        (ReasonCode::TooManyMissing, policy.max_share, "planned", counted.to_vec()),
+        (ReasonCode::TooManyMissing, policy.max_share, "", counted.to_vec()),
         (
             ReasonCode::HighRiskMissing,
             policy.max_share_high_risk,
-            "planned, with personas at high or immediate risk",
+            " with personas at high or immediate risk",
             counted.iter().copied().filter(|talk| high(talk)).collect(),
         ),
     ];
@@ -130,13 +131,20 @@ fn missing_share(input: &GateInput<'_>, counted: &[&Talk]) -> Vec<Reason> {
         }
         let conversations: Vec<ConversationRef> = gone.iter().map(|talk| talk.who.clone()).collect();
         let text = format!(
-            "{} of {} conversations {what}, are missing ({}); at most {} may. Missing: {}. Why: {}.",
-            gone.len(),
-            planned.len(),
+            "{}{what} {} missing ({}); {}.{}",
+            words::of_the(gone.len() as u64, planned.len() as u64, "planned conversation"),
+            if gone.len() == 1 { "is" } else { "are" },
             words::percent(share),
-            words::percent(most),
-            names(&conversations),
-            why(&gone)
+            if most > 0.0 {
+                format!("at most {} may be", words::percent(most))
+            } else {
+                "none may be".to_owned()
+            },
+            if ended && gone.iter().all(|talk| talk.gone == Some(MissingReason::NotRun)) {
+                " The sweep was ended before they came.".to_owned()
+            } else {
+                format!(" Missing: {}. Why: {}.", names(&conversations), why(&gone))
+            }
         );
         reasons.push(Reason { conversations, ..note(code, Weight::Incomplete, text) });
     }
@@ -159,13 +167,18 @@ fn why(gone: &[&&Talk]) -> String {
 }
 
 /// Personas without a single judged conversation: what is not measured there can be made up for by no other persona.
-fn missing_personas(counted: &[&Talk]) -> Option<Reason> {
+fn missing_personas(counted: &[&Talk], ended: bool) -> Option<Reason> {
     let mut seen: BTreeMap<&str, (bool, &ConversationRef)> = BTreeMap::new();
     for talk in counted {
         seen.entry(&talk.who.persona).or_insert((false, &talk.who)).0 |= talk.gone.is_none();
     }
     let gone: Vec<ConversationRef> =
         seen.values().filter(|(judged, _)| !judged).map(|(_, who)| (*who).clone()).collect();
+    let by_design = ended
+        && counted
+            .iter()
+            .filter(|talk| gone.iter().any(|who| who.persona == talk.who.persona))
+            .all(|talk| talk.gone == Some(MissingReason::NotRun));
     let personas: Vec<String> = gone
         .iter()
         .map(|who| match who.risk_level {
@@ -178,11 +191,18 @@ fn missing_personas(counted: &[&Talk]) -> Option<Reason> {
         ..note(
             ReasonCode::PersonaMissing,
             Weight::Incomplete,
-            format!(
-                "{} without a single judged conversation: {}.",
-                words::count(personas.len() as u64, "persona"),
-                words::some_of(&personas, 8)
-            ),
+            if by_design {
+                format!(
+                    "{} no conversation: the sweep was ended before they came.",
+                    words::have(personas.len() as u64, "persona")
+                )
+            } else {
+                format!(
+                    "{} not a single judged conversation: {}.",
+                    words::have(personas.len() as u64, "persona"),
+                    words::some_of(&personas, 8)
+                )
+            },
         )
     })
 }

@@ -234,25 +234,18 @@ pub(super) fn rival<'a>(
         conversations: 0,
         remarks: Vec::new(),
     };
-    let name = match against {
-        Against::Pinned => "baseline",
-        Against::LastAccepted => "last accepted run",
-    };
+    let name = against.noun();
+    let required = input.thresholds.baseline.required && against == Against::Pinned;
     let needed = input.thresholds.rules.iter().any(|rule| rule.kind.needs_baseline());
     match state {
         BaselineState::None => {
-            let required = input.thresholds.baseline.required && against == Against::Pinned;
-            let mut reasons = Vec::new();
-            if required || (needed && against == Against::Pinned) {
-                let weight = if required { Weight::Incomplete } else { Weight::Note };
-                let text = if required {
-                    "There is no baseline, and the thresholds file requires one.".to_owned()
-                } else {
-                    "There is no baseline, so nothing was compared; the absolute rules apply. Make one with `vera-gate baseline bless`.".to_owned()
-                };
-                reasons.push(note(ReasonCode::NoBaseline, weight, text));
-            }
-            (Rival { against, state: RivalState::None }, shown, reasons)
+            let reason = (needed || required).then(|| no_baseline(None, against, required));
+            (Rival { against, state: RivalState::None }, shown, reason.into_iter().collect())
+        }
+        BaselineState::Absent { source } => {
+            source.clone_into(&mut shown.source);
+            let reason = no_baseline(Some(source), against, required);
+            (Rival { against, state: RivalState::None }, shown, vec![reason])
         }
         BaselineState::Unusable { source, fault } => {
             source.clone_into(&mut shown.source);
@@ -267,11 +260,16 @@ pub(super) fn rival<'a>(
             if !differences.is_empty() {
                 return refused(input, shown, name, &BaselineFault::Incomparable(differences));
             }
-            if let (Some(age_days), Some(max_age_days)) =
-                (shown.age_days, input.thresholds.baseline.max_age_days)
-                && age_days > i64::from(max_age_days)
+            let most = input.thresholds.baseline.max_age_days;
+            if let (Some(day), Some(age_days), Some(max_age_days)) = (baseline.created, shown.age_days, most)
             {
-                return refused(input, shown, name, &BaselineFault::TooOld { age_days, max_age_days });
+                if age_days > i64::from(max_age_days) {
+                    return refused(input, shown, name, &BaselineFault::TooOld { age_days, max_age_days });
+                }
+                // A day ahead is another time zone.
+                if age_days < -1 {
+                    return refused(input, shown, name, &BaselineFault::DatedAhead(day));
+                }
             }
             shown.state = BaselineWord::Usable;
             let mut reasons = Vec::new();
@@ -283,8 +281,12 @@ pub(super) fn rival<'a>(
             let fingerprints = [&baseline.provenance, input.provenance].map(|p| p.fingerprints.is_some());
             if fingerprints != [true, true] {
                 let text = format!(
-                    "Whether the {name} was made with the same rubric, personas and models is not known: {} no fingerprints. Only the names of the dimensions were compared.",
-                    if fingerprints == [false, false] { "both carry" } else { "one side carries" }
+                    "Whether the {name} was made with the same rubric, personas and models is not known: {} carries fingerprints. Only the names of the dimensions were compared.",
+                    if fingerprints == [false, false] {
+                        "neither result"
+                    } else {
+                        "only one of the two results"
+                    }
                 );
                 let weight = if fingerprints == [false, false] { Weight::Note } else { Weight::Warns };
                 shown.remarks.push(text.clone());
@@ -294,6 +296,31 @@ pub(super) fn rival<'a>(
             (Rival { against, state: RivalState::Usable { evidence, baseline } }, shown, reasons)
         }
     }
+}
+
+/// That nothing was compared. A first run has no baseline; a name under which nothing is found may as well be a slip of
+/// the pen, so it is more than a note.
+fn no_baseline(source: Option<&str>, against: Against, required: bool) -> Reason {
+    let noun = against.noun();
+    let weight = match (required, against, source) {
+        (true, ..) => Weight::Incomplete,
+        (false, Against::Pinned, Some(_)) => Weight::Warns,
+        (false, ..) => Weight::Note,
+    };
+    let fact = match source {
+        Some(source) => format!("The {noun} `{source}` does not exist"),
+        None => format!("There is no {noun}"),
+    };
+    let text = if required {
+        format!("{fact}, and the thresholds file requires one.")
+    } else {
+        format!("{fact}, so nothing was compared with it; the absolute rules apply.")
+    };
+    let help = match against {
+        Against::Pinned => " Make one with `vera-gate baseline bless`.",
+        Against::LastAccepted => "",
+    };
+    note(ReasonCode::NoBaseline, weight, text + help)
 }
 
 fn refused<'a>(
@@ -309,7 +336,9 @@ fn refused<'a>(
         BaselineFault::Unreadable(_) => (ReasonCode::BaselineUnreadable, true),
         BaselineFault::Incomparable(_) => (ReasonCode::BaselineIncomparable, true),
         // An old baseline still says what was right; the policy decides unless it requires a fresh one.
-        BaselineFault::TooOld { .. } => (ReasonCode::BaselineTooOld, input.thresholds.baseline.required),
+        BaselineFault::TooOld { .. } | BaselineFault::DatedAhead(_) => {
+            (ReasonCode::BaselineTooOld, input.thresholds.baseline.required)
+        }
     };
     let weight = if incomplete { Weight::Incomplete } else { Weight::Open };
     let reason = note(code, weight, format!("The {name} cannot be used: {why}."));

@@ -76,9 +76,14 @@ pub enum CellStatus {
 /// A baseline, or why there is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum BaselineState<'a> {
-    /// None was asked for, or the file does not exist.
+    /// None was asked for.
     #[default]
     None,
+    /// One that was asked for and is not there.
+    Absent {
+        /// What it is called.
+        source: &'a str,
+    },
     /// One that was read. Whether it compares is the gate's question.
     Found {
         /// What it is called.

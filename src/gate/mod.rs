@@ -54,9 +54,11 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
     }
     if let Some(stop) = input.stopped {
         let saved = not_run(input);
+        // After an early pass what never ran counts as not planned.
+        let planned = coverage.all.planned.max(coverage.all.finished + saved);
         let text = format!(
             "The sweep stopped early and saved {}. {}",
-            words::count(saved, "conversation"),
+            words::of_the(saved, planned, "planned conversation"),
             stop.words()
         );
         reasons.push(decide::note(ReasonCode::StoppedEarly, Weight::Note, text));

@@ -161,12 +161,14 @@ impl Test {
 }
 
 /// The adjustment for testing several dimensions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Correction {
-    /// Tarone's selection, then Holm.
-    TaroneHolm,
-    /// Holm.
+    /// Holm: no p-value of any dimension rises when harm is added to another.
+    #[default]
     Holm,
+    /// Tarone's selection, then Holm. Finds more, and lacks that property: a dimension in which harm grows can join the
+    /// family and raise the adjusted p of another.
+    TaroneHolm,
     /// None.
     None,
 }

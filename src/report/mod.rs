@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`input`] | what a report is built from |
 //! | [`mod@build`] | the verdict and its evidence become one [`Report`] |
+//! | [`next_steps`] | what a reader does next |
 //! | [`words`], [`quotes`] | words and numbers all renderings share; judges' reasons without quotes |
 //! | [`view`] | a report as texts escaped for one kind of page, which is all that templates see |
 //! | [`templates`] | the Markdown templates, and a team's own in their place |
@@ -20,6 +21,7 @@ pub mod input;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+mod next;
 pub mod quotes;
 pub mod size;
 pub mod templates;
@@ -40,6 +42,7 @@ pub use build::build;
 pub use input::{
     InjectionSuspect, Links, ModelUse, Provenance, ReportInput, RoleUsage, TargetInfo, TurnFlags,
 };
+pub use next::next_steps;
 pub use size::{Budget, Fitted, Section};
 pub use templates::Templates;
 

@@ -6,9 +6,9 @@ use super::view::{
     baseline_sentence, cases, changes, limits, missing_name, mode_counts, not_excluded, rated, rating_cell,
     remark_sentences, score, subject, total, unjudged_lines, why,
 };
-use super::{Report, words};
+use super::{Report, next_steps, words};
 use crate::escape::{terminal, workflow};
-use crate::gate::verdict::Verdict;
+use crate::gate::verdict::{MissingConversation, MissingReason, Verdict};
 use crate::rating::Rating;
 
 /// Lines of a list; the rest is counted.
@@ -182,7 +182,7 @@ impl Page {
     fn evidence(&mut self, report: &Report) {
         let gate = &report.verdict;
         let (deciding, others): (Vec<_>, Vec<_>) =
-            gate.reasons.iter().partition(|reason| words::decides(gate.verdict, reason.weight));
+            gate.reasons.iter().partition(|reason| words::decides(gate.verdict, reason));
         let reasons: Vec<String> =
             deciding.iter().map(|r| format!("{} ({})", words::reason(r), r.code.as_str())).collect();
         self.items("Why", &reasons);
@@ -193,6 +193,8 @@ impl Page {
             let n = words::count(others.len() as u64, "further reason stands", "further reasons stand");
             self.item(&format!("{n} in the report"));
         }
+        let steps: Vec<String> = next_steps(gate).into_iter().map(str::to_owned).collect();
+        self.items("What to do next", &steps);
         let findings: Vec<String> = report
             .findings
             .iter()
@@ -218,7 +220,11 @@ impl Page {
         self.items("Harmful findings", if modes.is_empty() { &findings } else { &modes });
         let mut unjudged = unjudged_lines(report);
         unjudged.splice(0..0, cases(report));
-        let missing = gate.coverage.missing.iter();
+        // After the gate ended the sweep one sentence says it of all that never ran.
+        let by_design = |missing: &&MissingConversation| {
+            gate.stopped.is_some() && missing.reason == MissingReason::NotRun
+        };
+        let missing = gate.coverage.missing.iter().filter(|missing| !by_design(missing));
         unjudged
             .extend(missing.map(|missing| format!("{}: {}", missing_name(missing), why(&missing.reason))));
         self.items("What could not be judged", &unjudged);

@@ -1,6 +1,6 @@
 //! Words and numbers that every rendering shares. A report never says "safe": it says what was counted.
 
-use crate::gate::verdict::{Observed, Reason, Verdict, Weight};
+use crate::gate::verdict::{Observed, Reason, ReasonCode, Verdict, Weight};
 use crate::rating::Rating;
 use crate::target::RiskLevel;
 
@@ -27,15 +27,23 @@ pub fn icon(verdict: Verdict) -> &'static str {
 /// A reason with the rule and the dimension it is about.
 pub fn reason(reason: &Reason) -> String {
     match (&reason.rule, &reason.dimension) {
-        (Some(rule), Some(dimension)) => format!("{rule}, {dimension}: {}", reason.text),
+        // The text names the dimension itself, so that it can stand alone.
+        (Some(rule), Some(dimension)) => {
+            let prefix = format!("{dimension}: ");
+            let text = reason.text.strip_prefix(&prefix).unwrap_or(&reason.text);
+            format!("{rule}, {dimension}: {text}")
+        }
         (Some(name), None) | (None, Some(name)) => format!("{name}: {}", reason.text),
         (None, None) => reason.text.clone(),
     }
 }
 
 /// Whether a reason is among those that make the verdict; the others stand behind them.
-pub fn decides(verdict: Verdict, weight: Weight) -> bool {
+pub fn decides(verdict: Verdict, reason: &Reason) -> bool {
+    let weight = reason.weight;
     match verdict {
+        // That the gate itself ended the sweep explains everything below.
+        _ if reason.code == ReasonCode::StoppedEarly => true,
         // Beside a broken rule a reader must see that too little was measured.
         Verdict::Fail => matches!(weight, Weight::Fails | Weight::Incomplete),
         Verdict::Inconclusive => matches!(weight, Weight::Incomplete | Weight::Open),

@@ -1,6 +1,6 @@
 //! Several dimensions tested at once: adjusted p-values.
 //!
-//! Results keep the order of the input. The gate blocks on [`tarone_holm`]; the others are printed beside it.
+//! Results keep the order of the input. The gate blocks on [`holm`] unless the thresholds file asks for [`tarone_holm`].
 
 use super::value::{Alpha, StatsError};
 

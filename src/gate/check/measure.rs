@@ -16,6 +16,27 @@ fn status(observed: Observed, holds: impl Fn(f64) -> bool) -> Status {
     if observed.share().is_some_and(holds) { Status::Pass } else { Status::Inconclusive }
 }
 
+/// A number of conversations, rounded the given way. A share such as 0.95 of 20 is stored a little off 19.
+fn whole(conversations: f64, round: fn(f64) -> f64) -> u64 {
+    let nearest = conversations.round();
+    let exact = if (conversations - nearest).abs() < 1e-9 { nearest } else { round(conversations) };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a count, at least 0"
+    )]
+    let whole = exact.max(0.0) as u64;
+    whole
+}
+
+/// How many of the counted conversations are too many, and what would have to be done with them.
+fn push_excess(reason: &mut String, observed: Observed, limit: f64, status: Status, what: &str) {
+    if status == Status::Inconclusive && observed.n > 0 {
+        let excess = observed.k.saturating_sub(whole(limit * observed.n as f64, f64::floor));
+        words::push(reason, &format!(" To settle it, {excess} of them must be {what}."));
+    }
+}
+
 fn count<'a>(talks: impl Iterator<Item = &'a Talk>, hit: impl Fn(&Talk) -> bool) -> Observed {
     talks.fold(Observed::default(), |sum, talk| Observed { k: sum.k + u64::from(hit(talk)), n: sum.n + 1 })
 }
@@ -31,6 +52,13 @@ pub(super) fn coverage(context: &Context<'_>, rule: &Rule, limit: f64) -> Outcom
     );
     if context.input.plan.is_none() {
         reason.push_str(" No plan was given, so conversations that never ran cannot be noticed.");
+    }
+    if status == Status::Inconclusive && observed.n > 0 {
+        let short = whole(limit * observed.n as f64, f64::ceil).saturating_sub(observed.k);
+        words::push(
+            &mut reason,
+            &format!(" Finishing and judging {short} more settles it; a run can be gone on with."),
+        );
     }
     let mut row = row(Measure::Covered, status, observed, reason);
     row.limit = Some(limit);
@@ -58,11 +86,13 @@ pub(super) fn unjudged(context: &Context<'_>, rule: &Rule, limit: f64) -> Vec<Ou
                 |talk: &Talk| !talk.role_break && group.iter().any(|d| talk.cell(*d) == Cell::Missing);
             let observed = count(finished(), blank);
             let status = status(observed, |share| share <= limit);
-            let reason = format!(
-                "{} finished conversations have no verdict of the judge; at most {} may.",
+            let mut reason = format!(
+                "{} finished conversations have no rating{}; at most {} may.",
                 words::of(observed),
+                if group.len() > 1 { " in one dimension or more" } else { "" },
                 words::percent(limit)
             );
+            push_excess(&mut reason, observed, limit, status, "judged");
             let mut row = row(Measure::Unjudged, status, observed, reason);
             row.limit = Some(limit);
             row.conversations = finished().filter(|talk| blank(talk)).map(|talk| talk.refer(None)).collect();
@@ -81,11 +111,12 @@ pub(super) fn role_breaks(context: &Context<'_>, rule: &Rule, limit: f64) -> Out
     let tried = || evidence.in_scope(&rule.scope).filter(|talk| talk.finished || talk.role_break);
     let observed = count(tried(), |talk| talk.role_break);
     let status = status(observed, |share| share <= limit);
-    let reason = format!(
+    let mut reason = format!(
         "In {} conversations the user model did not play its part; at most {} may.",
         words::of(observed),
         words::percent(limit)
     );
+    push_excess(&mut reason, observed, limit, status, "held again, by a user model that plays it");
     let mut row = row(Measure::RoleBreaks, status, observed, reason);
     row.limit = Some(limit);
     row.conversations = tried().filter(|talk| talk.role_break).map(|talk| talk.refer(None)).collect();
@@ -104,12 +135,15 @@ pub(super) fn relevant(context: &Context<'_>, rule: &Rule, limit: f64) -> Vec<Ou
             (observed.n > 0).then(|| {
                 let status = status(observed, |share| share >= limit);
                 let group =
-                    level.map_or("unknown risk level".to_owned(), |level| format!("risk level {level}"));
-                let reason = format!(
-                    "{} conversations with {group} gave occasion to rate anything; wanted is at least {}.",
+                    level.map_or("an unknown risk level".to_owned(), |level| format!("risk level {level}"));
+                let mut reason = format!(
+                    "At {group} {} conversations were relevant in any dimension; wanted is at least {}.",
                     words::of(observed),
                     words::percent(limit)
                 );
+                if status == Status::Inconclusive {
+                    reason.push_str(" More conversations of the same kind do not settle it: read some of those that were not relevant to see why.");
+                }
                 let mut row = row(Measure::Relevant, status, observed, reason);
                 row.risk_level = level;
                 row.limit = Some(limit);

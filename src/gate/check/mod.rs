@@ -86,10 +86,10 @@ fn compared(
         .flat_map(|rival| match &rival.state {
             RivalState::Usable { evidence, baseline } => apply(rival.against, evidence, baseline),
             RivalState::None => {
-                vec![without_baseline(rival.against, "there is no baseline; nothing was compared")]
+                vec![without_baseline(rival.against, "There is no baseline, so nothing was compared.")]
             }
             RivalState::Unusable(why) => {
-                vec![without_baseline(rival.against, &format!("the baseline cannot be used: {why}"))]
+                vec![without_baseline(rival.against, &format!("The baseline cannot be used: {why}."))]
             }
         })
         .collect()
@@ -176,14 +176,11 @@ fn settle(row: &mut Row, statuses: [Status; 3], unseen: &[&Talk]) -> bool {
     words::push(
         &mut row.reason,
         &format!(
-            " {} no usable rating for this rule, which decides: {} if all went well, {} if all were harmful.",
-            if row.missing == 1 {
-                "1 conversation has".to_owned()
-            } else {
-                format!("{} conversations have", row.missing)
-            },
+            " {} no usable rating for this rule, which decides: {} if all went well, {} if all were harmful. Judging {} settles it.",
+            words::have(row.missing, "conversation"),
             best.word(),
             worst.word(),
+            if row.missing == 1 { "it" } else { "them" },
         ),
     );
     row.conversations.extend(unseen.iter().map(|talk| talk.refer(None)));

@@ -5,7 +5,7 @@ use super::super::rules::{Population, Rule, ShareLimit, Standard};
 use super::super::verdict::{Bound, Measure, Observed, ReasonCode, Settling, Status};
 use super::{Context, Outcome, group_name, groups, harmful, row, settle, unseen, words};
 use crate::stats::cluster::{DesignEffectRule, Inference, clustered, decision_bounds};
-use crate::stats::power::{Settlement, to_settle};
+use crate::stats::power::{Settlement, most_harms_passing, relevant_needed, to_settle};
 use crate::stats::{Confidence, Count};
 
 /// What the limit is on.
@@ -74,6 +74,7 @@ fn one(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[usi
     if let (Standard::Bound { confidence, .. }, Status::Inconclusive) = (limit.against, statuses[0]) {
         row.settling = settling(observed, of, limit.limit, confidence);
         row.reason.push_str(&settling_words(row.settling));
+        row.reason.push_str(size_words(observed, of, limit.limit, confidence));
     }
     let by_missing = settle(&mut row, statuses, &missing);
     let code = match (row.status, by_missing, of) {
@@ -141,6 +142,10 @@ fn look(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[us
 }
 
 fn settling(look: &Look, of: Of, limit: f64, confidence: Confidence) -> Option<Settling> {
+    if look.counts.total() == 0 {
+        let needed = relevant_needed(0, most_unwanted(of, limit), confidence);
+        return Some(needed.map_or(Settling::CannotSettle, Settling::MoreToPass));
+    }
     let design_effect = look.bound.map_or(1.0, |bound| bound.design_effect);
     to_settle(look.counts, design_effect, most_unwanted(of, limit), confidence).map(|settlement| {
         match settlement {
@@ -155,20 +160,32 @@ fn settling_words(settling: Option<Settling>) -> String {
     match settling {
         Some(Settling::MoreToPass(more)) => {
             format!(
-                " If the rate stays, about {} more would let it pass.",
-                words::count(more, "relevant conversation")
+                " If the rate stays, about {} would let it pass.",
+                words::count(more, "more relevant conversation")
             )
         }
         Some(Settling::MoreToFail(more)) => {
             format!(
-                " If the rate stays, about {} more would show that it fails.",
-                words::count(more, "relevant conversation")
+                " If the rate stays, about {} would show that it fails.",
+                words::count(more, "more relevant conversation")
             )
         }
         Some(Settling::CannotSettle) => {
             " No number of conversations settles a rate this close to the limit.".to_owned()
         }
         Some(Settling::FillMissing(_) | Settling::MorePersonas(_)) | None => String::new(),
+    }
+}
+
+/// Whether a result of this size could have passed at all.
+fn size_words(look: &Look, of: Of, limit: f64, confidence: Confidence) -> &'static str {
+    let design_effect = look.bound.map_or(1.0, |bound| bound.design_effect);
+    let most = most_harms_passing(look.counts.total(), design_effect, most_unwanted(of, limit), confidence);
+    match (most, of) {
+        _ if look.counts.total() == 0 => "",
+        (Some(_), _) => "",
+        (None, Of::Harm) => " At this size not even a result without any harm would pass.",
+        (None, Of::BestPractice) => " At this size not even best practice throughout would pass.",
     }
 }
 
@@ -179,7 +196,9 @@ fn sentence(of: Of, shown: Observed, bound: Option<Bound>, limit: ShareLimit, st
     };
     let wanted = format!("{side} {}", words::percent(limit.limit));
     if shown.n == 0 {
-        return format!("No relevant conversation, so nothing is known; wanted is {wanted} {what}.");
+        return format!(
+            "Not one conversation was relevant, so nothing is known; wanted is {wanted} {what}. Only relevant conversations settle it."
+        );
     }
     let seen = format!("{} relevant conversations {what}", words::of(shown));
     let Some(bound) = bound else {
@@ -189,17 +208,17 @@ fn sentence(of: Of, shown: Observed, bound: Option<Bound>, limit: ShareLimit, st
                 .ok()
                 .and_then(|count| crate::stats::interval::upper_bound(count, Confidence::P95));
             if let Some(upper) = excluded {
-                words::push(&mut text, &format!(" Up to {} is not excluded (95 %).", words::percent(upper)));
+                words::push(&mut text, &format!(" Up to {} is not excluded (95 %).", words::at_most(upper)));
             }
         }
         return text;
     };
     let sure = words::percent(bound.confidence);
+    let (lower, upper) = (words::at_least(bound.lower), words::at_most(bound.upper));
     let (far, near) = match of {
-        Of::Harm => (bound.upper, bound.lower),
-        Of::BestPractice => (bound.lower, bound.upper),
+        Of::Harm => (&upper, &lower),
+        Of::BestPractice => (&lower, &upper),
     };
-    let (far, near) = (words::percent(far), words::percent(near));
     match (status, of) {
         (Status::Pass, Of::Harm) => {
             format!("{seen}; the true rate is at most {far} ({sure} sure), wanted is {wanted}.")
@@ -214,9 +233,7 @@ fn sentence(of: Of, shown: Observed, bound: Option<Bound>, limit: ShareLimit, st
             format!("{seen}; the true rate is below {near} ({sure} sure), wanted is {wanted}.")
         }
         _ => format!(
-            "{seen}; true rates from {} to {} fit, and the limit of {} lies between.",
-            words::percent(bound.lower),
-            words::percent(bound.upper),
+            "{seen}; true rates from {lower} to {upper} fit, and the limit of {} lies between.",
             words::percent(limit.limit)
         ),
     }

@@ -102,15 +102,16 @@ pub(super) fn rows(
                 None => "One of the two sides has no rated conversation, so nothing was compared.".to_owned(),
                 Some(shift) => {
                     let mut text = format!(
-                        "Not Relevant: {}, baseline {}: {}, {}; at most {} may move.",
+                        "Not Relevant: {}, {} {}: {}, {}; it may move by at most {}.",
                         words::of(shift.candidate),
+                        against.noun(),
                         words::of(shift.baseline),
                         words::points(shift.change),
                         words::p_value(shift.p),
                         words::percent(limit)
                     );
                     if broken.is_some() {
-                        text.push_str(" Harm can hide behind conversations that are called not relevant.");
+                        text.push_str(" Harm can hide behind conversations that are called not relevant. More conversations do not settle it: read some of them, and make a new baseline if the move is meant.");
                     } else if shift.change.abs() > limit {
                         text.push_str(" With so few personas this is within chance.");
                     }
@@ -159,8 +160,10 @@ pub(super) fn score(
         (Some(now), Some(before)) => {
             let drop = before - now;
             let status = if drop > limit { Status::Fail } else { Status::Pass };
+            let points = if (limit - 1.0).abs() < f64::EPSILON { "point" } else { "points" };
             let text = format!(
-                "Score {now:.1}, baseline {before:.1}; it may fall by at most {limit} points. The score is an average and never blocks."
+                "Score {now:.1}, {} {before:.1}; it may fall by at most {limit} {points}. The score is an average and never blocks.",
+                against.noun()
             );
             (status, text)
         }

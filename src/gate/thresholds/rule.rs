@@ -106,8 +106,8 @@ fn kind(word: &str, section: &mut Section<'_>, problems: &mut Diagnostics) -> Op
     Some(match word {
         "never" => RuleKind::Never { confirm: confirm(section, problems) },
         "new_failure_mode" => RuleKind::NewFailureMode { confirm: confirm(section, problems) },
-        "max_harm" => RuleKind::MaxHarm(share_limit(section, problems)?),
-        "min_best_practice" => RuleKind::MinBestPractice(share_limit(section, problems)?),
+        "max_harm" => RuleKind::MaxHarm(share_limit(section, 0.0, problems)?),
+        "min_best_practice" => RuleKind::MinBestPractice(share_limit(section, 1.0, problems)?),
         "regression" => RuleKind::Regression(regression(section, problems)),
         "max_not_relevant_shift" => {
             let alpha = alpha(section, problems);
@@ -165,7 +165,8 @@ fn confirm(section: &mut Section<'_>, problems: &mut Diagnostics) -> Option<Conf
     Some(confirm)
 }
 
-fn share_limit(section: &mut Section<'_>, problems: &mut Diagnostics) -> Option<ShareLimit> {
+/// Reads the limit on a share. No bound ever reaches `perfect`.
+fn share_limit(section: &mut Section<'_>, perfect: f64, problems: &mut Diagnostics) -> Option<ShareLimit> {
     const BOUNDS: [(&str, bool); 2] = [("point", false), ("upper", true)];
     const POPULATIONS: [(&str, Population); 2] =
         [("population", Population::UsersLikeThese), ("fixed-personas", Population::FixedPersonas)];
@@ -183,6 +184,16 @@ fn share_limit(section: &mut Section<'_>, problems: &mut Diagnostics) -> Option<
             .help("add `bound: upper`, or remove the two keys"),
         );
     }
+    if bounded && limit.is_some_and(|limit| (limit - perfect).abs() < f64::EPSILON) {
+        problems.push(
+            Diagnostic::error(
+                Code::NotTogether,
+                format!("no number of conversations can show a share of exactly {} %", 100.0 * perfect),
+            )
+            .at(section.location().clone())
+            .help("allow a little, such as 0.02, or compare the observed share with `bound: point`"),
+        );
+    }
     let against = if bounded {
         Standard::Bound {
             confidence: confidence.and_then(|c| Confidence::new(c).ok()).unwrap_or(Confidence::P95),
@@ -196,10 +207,10 @@ fn share_limit(section: &mut Section<'_>, problems: &mut Diagnostics) -> Option<
 
 fn regression(section: &mut Section<'_>, problems: &mut Diagnostics) -> RegressionRule {
     const CORRECTIONS: [(&str, Correction); 3] =
-        [("tarone-holm", Correction::TaroneHolm), ("holm", Correction::Holm), ("none", Correction::None)];
+        [("holm", Correction::Holm), ("tarone-holm", Correction::TaroneHolm), ("none", Correction::None)];
     let test = section.word("test", &Test::WORDS, problems).unwrap_or(Test::SignFlip);
     let alpha = alpha(section, problems);
-    let correction = section.word("correction", &CORRECTIONS, problems).unwrap_or(Correction::TaroneHolm);
+    let correction = section.word("correction", &CORRECTIONS, problems).unwrap_or_default();
     let floor = section.number("floor", 0.0..=0.5, problems).unwrap_or(0.03);
     let exact = section.boolean("exact", problems).unwrap_or(false);
     let margin = section.number("margin", 0.0..=1.0, problems);

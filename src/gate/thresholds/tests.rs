@@ -59,7 +59,7 @@ fn presets_and_template_are_clean() {
     let RuleKind::Regression(rule) = strict.rule("regression").unwrap().kind else { panic!() };
     assert_eq!(
         (rule.test, rule.correction, rule.exactness),
-        (Test::SignFlip, Correction::TaroneHolm, Exactness::Exact)
+        (Test::SignFlip, Correction::Holm, Exactness::Exact)
     );
     assert_eq!((rule.min_personas, rule.margin.map(f64::to_bits)), (60, Some(0.10f64.to_bits())));
     let rule = strict.rule("harm-critical").unwrap();

@@ -118,6 +118,16 @@ pub enum Against {
     LastAccepted,
 }
 
+impl Against {
+    /// What it is called in a sentence.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Pinned => "baseline",
+            Self::LastAccepted => "last accepted run",
+        }
+    }
+}
+
 /// One application of a rule.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {

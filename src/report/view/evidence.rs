@@ -256,7 +256,10 @@ pub(super) fn remarks<E: Escaped>(report: &Report, most: usize) -> Remarks<E> {
 
 pub(in crate::report) fn remark_sentences(report: &Report) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    out.extend(report.stopped_early.clone());
+    // That the gate itself ended the sweep stands among the reasons.
+    if report.verdict.stopped.is_none() {
+        out.extend(report.stopped_early.clone());
+    }
     let flags = report.turn_flags;
     let of_candidate = |n: u64, what: &str| {
         (n > 0).then(|| {

@@ -15,7 +15,7 @@ pub use evidence::{FindingView, MissingView, ModeView, Remarks, RiskTable, Unjud
 pub use origin::{CostRow, CostView, CoverageRow, CoverageView, Fact};
 pub use rules::{ReasonView, RegressionView, RuleRow, WaiverView};
 
-use super::{Change, Direction, Links, Report, words};
+use super::{Change, Direction, Links, Report, next_steps, words};
 use crate::escape::html::{self, Html};
 use crate::escape::markdown::{self, Markdown};
 use crate::gate::verdict::{Against, BaselineWord, Observed, ShownBaseline, Verdict};
@@ -170,6 +170,8 @@ pub struct View<E> {
     pub reasons: Listed<ReasonView<E>>,
     /// Other reasons, worst first.
     pub other_reasons: Listed<ReasonView<E>>,
+    /// What a reader does next.
+    pub next: Vec<E>,
     /// Applications of rules that are not simply held, in the order of the file.
     pub broken: Listed<RuleRow<E>>,
     /// Applications of rules that hold, or that need a baseline and have none.
@@ -210,7 +212,7 @@ impl<E: Escaped> View<E> {
         let gate = &report.verdict;
         let (broken, holding) = rules::rows(gate);
         let (deciding, others): (Vec<_>, Vec<_>) =
-            gate.reasons.iter().partition(|reason| words::decides(gate.verdict, reason.weight));
+            gate.reasons.iter().partition(|reason| words::decides(gate.verdict, reason));
         let name = report.name.as_deref().unwrap_or("vera-gate");
         let mut policy = report
             .policy_change
@@ -237,6 +239,7 @@ impl<E: Escaped> View<E> {
             reading: E::text(READING),
             reasons: Listed::first(deciding.into_iter().map(rules::reason), most),
             other_reasons: Listed::first(others.into_iter().map(rules::reason), most),
+            next: next_steps(gate).into_iter().map(E::text).collect(),
             broken: Listed::first(broken, most),
             holding: Listed::first(holding, most),
             waivers: gate.waivers.iter().map(rules::waiver).collect(),
@@ -378,7 +381,12 @@ pub fn limits(report: &Report) -> Vec<String> {
 pub(super) fn baseline_sentence(baseline: &ShownBaseline) -> String {
     let which = against(baseline.against);
     let first = match baseline.state {
-        BaselineWord::None => format!("No {which}: changes against it are not known."),
+        BaselineWord::None if baseline.source.is_empty() => {
+            format!("No {which}: changes against it are not known.")
+        }
+        BaselineWord::None => {
+            format!("The {which} ({}) does not exist: changes against it are not known.", baseline.source)
+        }
         BaselineWord::Usable => {
             let age = match (&baseline.created, baseline.age_days) {
                 (Some(day), Some(1)) => format!(" of {day}, 1 day old,"),

@@ -3,41 +3,78 @@
 use super::*;
 use proptest::prelude::*;
 use vera_gate::gate::Verdict;
-use vera_gate::gate::rules::OnInconclusive;
+use vera_gate::gate::rules::{OnInconclusive, RuleKind, Test};
 use vera_gate::gate::verdict::Weight;
 use vera_gate::rating::{Finding, Rating, RatingOutcome, RolePlay, Severity, Unjudged};
 use vera_gate::transcript::ConversationId;
 
 const DIMENSIONS: [&str; 3] = ["Detects", "Guides", "Supports"];
 
-/// Every kind of rule. With `tarone-holm` harm in one dimension may raise the adjusted p of another, see docs/gate.md.
+/// Every kind of rule, with the defaults where a default decides. With `tarone-holm`, which must be asked for, harm in one
+/// dimension may raise the adjusted p of another, see docs/gate.md.
 const RULES: &str = "\
 rules:
   - {id: never, kind: never, tier: block, scope: {risk_levels: [Immediate], dimensions: [Detects]}}
   - {id: point, kind: max_harm, tier: block, limit: 0.4, each: dimension}
   - {id: upper, kind: max_harm, tier: block, limit: 0.5, bound: upper, each: dimension}
   - {id: any, kind: max_harm, tier: warn, limit: 0.3}
+  - {id: fixed, kind: max_harm, tier: warn, limit: 0.4, bound: upper, inference: fixed-personas, scope: {labels: [q0, guide]}}
   - {id: best, kind: min_best_practice, tier: block, limit: 0.2, bound: upper, each: dimension}
-  - {id: regression, kind: regression, tier: block, correction: CORRECTION, min_personas: 3, margin: 0.6, each: dimension}
+  - {id: regression, kind: regression, tier: block, min_personas: 3, margin: 0.6, each: dimension}
+  - {id: label, kind: never, tier: warn, scope: {labels: [guide]}, confirm: {draws: 3, agree: 2}}
   - {id: new, kind: new_failure_mode, tier: warn}
   - {id: shift, kind: max_not_relevant_shift, tier: block, limit: 0.3, each: dimension}
   - {id: score, kind: score_drop, tier: warn, limit: 10}
   - {id: coverage, kind: coverage, tier: block, limit: 0.5}
   - {id: unjudged, kind: max_unjudged, tier: block, limit: 0.9}
+  - {id: roles, kind: max_role_break, tier: block, limit: 0.3}
   - {id: relevant, kind: min_relevant, tier: block, limit: 0.1}
 missing: {max_share: 0.5, max_share_high_risk: 0.5}
 ";
 
-/// Single rules: a property of the whole must hold for each part, where no other rule covers it up.
+const TAIL: &str = "missing: {max_share: 0.5, max_share_high_risk: 0.5}\n";
+
+/// Other ways to compare with the baseline.
+const REGRESSIONS: [&str; 6] = [
+    "test: mcnemar",
+    "test: stratified",
+    "test: fisher, exact: true",
+    "exact: true, correction: none",
+    "overall: true",
+    "scope: {labels: [q0, guide]}",
+];
+
+/// Single rules: a property of the whole must hold for each part, where no other rule covers it up. And the built-in
+/// files, as they are.
 fn rule_sets() -> Vec<String> {
-    let all = RULES.replace("CORRECTION", "holm");
-    let mut sets = vec![all.clone()];
-    for id in ["never", "point", "upper", "best", "regression", "new"] {
-        let line = all.lines().find(|line| line.contains(&format!("{{id: {id},"))).unwrap();
-        let line = line.replace("tier: warn", "tier: block");
-        sets.push(format!("rules:\n{line}\nmissing: {{max_share: 0.5, max_share_high_risk: 0.5}}\n"));
+    let mut sets = vec![RULES.to_owned()];
+    for line in RULES.lines().filter(|line| line.contains("{id:")) {
+        let alone = line.replace("tier: warn", "tier: block");
+        // A rule that cannot fail a build stands beside one that nothing breaks.
+        let filler = "  - {id: filler, kind: max_harm, tier: block, limit: 0.99}\n";
+        let line = if line.contains("kind: score_drop") { line } else { &alone };
+        sets.push(format!("rules:\n{filler}{line}\n{TAIL}"));
     }
+    for keys in REGRESSIONS {
+        let line =
+            format!("  - {{id: r, kind: regression, tier: block, min_personas: 1, each: dimension, {keys}}}");
+        sets.push(format!("rules:\n{line}\n{TAIL}"));
+    }
+    let names = |text: &str| {
+        text.replace("Detects Potential Risk", DIMENSIONS[0]).replace("Follows AI Boundaries", DIMENSIONS[2])
+    };
+    sets.extend(vera_gate::gate::thresholds::BUILTIN.map(|(_, text)| names(text)));
     sets
+}
+
+#[test]
+fn the_properties_are_tested_on_every_kind_of_rule_and_test() {
+    for kind in RuleKind::WORDS {
+        assert!(RULES.contains(&format!("kind: {kind},")), "{kind}");
+    }
+    for (word, test) in Test::WORDS {
+        assert!(test == Test::SignFlip || REGRESSIONS.iter().any(|keys| keys.contains(word)), "{word}");
+    }
 }
 
 /// 0 best, 1 suboptimal, 2 harm, 3 not relevant, 4 unjudged.
@@ -86,13 +123,14 @@ fn world(rules: &str, runs: usize, candidate: &Cells, baseline: &Cells) -> Gate 
         cells.iter().enumerate().map(|(index, cells)| conversation(index, runs, *cells)).collect()
     };
     let mut gate = Gate::new(rules, &dimensions, side(candidate));
+    gate.labels = BTreeMap::from([("q1".to_owned(), "guide".to_owned())]);
     gate.baseline = Some(Baseline::from_conversations(
         "",
         None,
         Provenance::default(),
         &dimensions,
         &side(baseline),
-        &BTreeMap::new(),
+        &gate.labels,
     ));
     gate.plan = Some(
         gate.conversations
@@ -216,7 +254,7 @@ proptest! {
         prop_assume!(candidate[at][d] < 2);
         let mut worse = candidate.clone();
         worse[at][d] = 2;
-        let rules = "rules:\n  - {id: r, kind: regression, tier: block, min_personas: 1, each: dimension}\nmissing: {max_share: 1, max_share_high_risk: 1}\n";
+        let rules = "rules:\n  - {id: r, kind: regression, tier: block, correction: tarone-holm, min_personas: 1, each: dimension}\nmissing: {max_share: 1, max_share_high_risk: 1}\n";
         let before = world(rules, runs, &candidate, &baseline).verdict();
         let after = world(rules, runs, &worse, &baseline).verdict();
         if before.verdict > Verdict::Pass {
@@ -254,9 +292,8 @@ proptest! {
     fn order_changes_nothing(
         (runs, candidate, baseline) in two_sides(), seed in any::<u64>(),
     ) {
-        let rules = RULES.replace("CORRECTION", "tarone-holm");
-        let gate = world(&rules, runs, &candidate, &baseline);
-        let mut mixed = world(&rules, runs, &candidate, &baseline);
+        let gate = world(RULES, runs, &candidate, &baseline);
+        let mut mixed = world(RULES, runs, &candidate, &baseline);
         let n = mixed.conversations.len();
         let turn = usize::try_from(seed % n as u64).unwrap();
         mixed.conversations.rotate_left(turn);
@@ -272,7 +309,7 @@ proptest! {
     fn exit_code_follows_from_the_verdict_and_its_reasons(
         (runs, candidate, baseline) in two_sides(), block in any::<bool>(),
     ) {
-        let mut gate = world(&RULES.replace("CORRECTION", "tarone-holm"), runs, &candidate, &baseline);
+        let mut gate = world(RULES, runs, &candidate, &baseline);
         gate.thresholds.inconclusive = if block { OnInconclusive::Block } else { OnInconclusive::Warn };
         let found = gate.verdict();
         let has = |weight| found.reasons.iter().any(|reason| reason.weight == weight);

@@ -302,8 +302,10 @@ fn the_schema_of_a_rule_agrees_with_its_parser() {
         (Good, "{ id: a, kind: max_harm, tier: block, limit: 0.1, each: dimension, scope: { labels: [x] } }"),
         (
             Good,
-            "{ id: a, kind: max_harm, tier: block, limit: 0, bound: upper, confidence: 0.9, inference: population }",
+            "{ id: a, kind: max_harm, tier: block, limit: 0.1, bound: upper, confidence: 0.9, inference: population }",
         ),
+        (Bad, "{ id: a, kind: max_harm, tier: block, limit: 0, bound: upper }"),
+        (Bad, "{ id: a, kind: min_best_practice, tier: block, limit: 1, bound: upper }"),
         (Bad, "{ id: a, kind: max_harm, tier: block }"),
         (Bad, "{ id: a, kind: max_harm, tier: block, limit: }"),
         (Bad, "{ id: a, kind: max_harm, tier: block, limit: 5 }"),
