@@ -246,7 +246,7 @@ fn b80_a_baseline_of_the_change_is_not_used() {
     // One that the base branch does not have.
     let repository = Repository::new(&files, &[("base/b.csv", Some(&harmful))]);
     let (_, text) = repository.gate(&[]);
-    assert!(text.contains("No baseline"), "{text}");
+    assert!(text.contains("does not exist: changes against it are not known"), "{text}");
     assert!(text.contains("baseline \\`base/b.csv\\`: new") && text.contains("was not used"), "{text}");
     #[cfg(unix)]
     {
@@ -254,7 +254,7 @@ fn b80_a_baseline_of_the_change_is_not_used() {
         std::os::unix::fs::symlink("real", repository.path().join("base")).unwrap();
         repository.commit("the same through a link");
         let (_, text) = repository.gate(&[]);
-        assert!(text.contains("No baseline"), "{text}");
+        assert!(text.contains("does not exist: changes against it are not known"), "{text}");
     }
     // One that an earlier step of the workflow made is no part of the change.
     let repository = Repository::new(&files, &[]);
