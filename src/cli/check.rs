@@ -87,8 +87,8 @@ fn configuration(args: &CheckArgs, global: &Global) -> Result<Exit, Error> {
     if let Some(reference) = &config.gate.baseline {
         line("baseline", &baseline_words(reference, &prepared.loaded.files())?);
     }
-    for warning in &prepared.crew.warnings {
-        line("warning", warning);
+    for warning in prepared.warnings() {
+        line("warning", &warning);
     }
     let target = summary::summary(&Checked::Target(Box::new((*prepared.target).clone())));
     output::result(&format!("{}\n\n{target}", lines.join("\n")))?;

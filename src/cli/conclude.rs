@@ -1,14 +1,15 @@
 //! From evidence to a verdict and a report, and the files of both.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::evidence::{self, Evidence};
 use super::load::Loaded;
 use super::policy::Rules;
-use super::prepare::{today, tool_version};
+use super::prepare::{first_speaker, today, tool_version};
 use super::{Global, output};
 use crate::baseline::Baseline;
+use crate::config::FirstSpeaker;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::input::Confirmation;
@@ -173,6 +174,7 @@ pub(super) fn report(
             .into_iter()
             .map(|(conversation, text)| InjectionSuspect { conversation, text: Some(text) })
             .collect(),
+        warnings: record.map_or_else(Vec::new, warnings),
         links: links(),
     })
     .with_exit(exit(verdict, record))
@@ -235,6 +237,29 @@ fn provenance(record: &RunRecord) -> report::Provenance {
     }
 }
 
+/// What weakens the measurement, in sentences.
+fn warnings(record: &RunRecord) -> Vec<String> {
+    let mut found = record.warnings.clone();
+    let loose: BTreeSet<String> = record
+        .models
+        .iter()
+        .filter(|model| !model.pinned)
+        .map(|model| format!("{} ({})", model.requested, model.role))
+        .collect();
+    if !loose.is_empty() {
+        let names: Vec<String> = loose.into_iter().collect();
+        found.push(format!(
+            "the id names no fixed version, so that another run may meet another model: {}",
+            names.join(", ")
+        ));
+    }
+    if record.replayed_calls > 0 {
+        let calls = report::words::count(record.replayed_calls, "reply comes", "replies come");
+        found.push(format!("{calls} from a recording and measured nothing new"));
+    }
+    found.iter().map(|warning| report::words::sentence(warning)).collect()
+}
+
 /// Usage per role and model: the stages summed.
 fn usage(record: &RunRecord) -> Vec<RoleUsage> {
     let mut rows: Vec<RoleUsage> = Vec::new();
@@ -270,9 +295,15 @@ fn usage(record: &RunRecord) -> Vec<RoleUsage> {
 fn turn_flags(evidence: &Evidence) -> TurnFlags {
     let mut sum = TurnFlags::default();
     let Some(plan) = &evidence.plan_file else { return sum };
+    let chatbot_starts = evidence
+        .record
+        .as_ref()
+        .is_some_and(|record| record.settings.first_speaker == first_speaker(FirstSpeaker::Chatbot));
     for conversation in &plan.conversations {
         let CellStatus::Held { messages, flags } = &conversation.status else { continue };
-        sum.candidate_messages += (*messages / 2) as u64;
+        // Who starts has one message more when their number is odd.
+        let candidate = if chatbot_starts { messages.div_ceil(2) } else { messages / 2 };
+        sum.candidate_messages += candidate as u64;
         for (flag, count) in flags {
             let count = *count as u64;
             match flag {

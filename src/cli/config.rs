@@ -55,7 +55,7 @@ enum Format {
 }
 
 /// The arguments that change a setting: id and key. A key of a role stands for every model of the role.
-const CHANGES: [(&str, &str); 13] = [
+const CHANGES: [(&str, &str); 14] = [
     ("target", "target"),
     ("candidate", "candidate.model"),
     ("user", "user.model"),
@@ -69,6 +69,7 @@ const CHANGES: [(&str, &str); 13] = [
     ("thresholds", "gate.thresholds"),
     ("baseline", "gate.baseline"),
     ("out", "out"),
+    ("ca_cert", "ca_cert"),
 ];
 
 /// Where a value comes from.

@@ -53,6 +53,16 @@ pub(super) fn context(loaded: &Loaded, problems: &mut Diagnostics) -> ModelConte
     let env = EnvLookup::new(|name| std::env::var(name).ok());
     let mut context = ModelContext::new(env, budget).limit_calls(config.concurrency.calls);
     context.seed = config.sweep.seed;
+    if let Some(path) = &config.ca_cert {
+        let path = loaded.base.join(path);
+        match model::check_certificates(&path) {
+            Ok(()) => context.ca_cert = Some(path),
+            Err(message) => problems.push(
+                Diagnostic::error(Code::Unreadable, format!("ca_cert: {message}"))
+                    .help("give the authority's certificate as a PEM file, `-----BEGIN CERTIFICATE-----`; a path in the configuration is relative to its file"),
+            ),
+        }
+    }
     if let Some(path) = &config.prices {
         match loaded.files().read(path) {
             Ok(source) => match PriceTable::shipped_with(&source) {
@@ -125,26 +135,35 @@ fn one_judge(config: &Config, model: &Arc<dyn ChatModel>, instance: u32) -> Judg
     }
 }
 
-/// Whoever judges itself, or plays against itself, is not independent.
+/// Whoever judges itself, or plays against itself, is not independent. A model is known by its id, whoever serves it.
 fn shared_models(config: &Config) -> Vec<String> {
-    let identity = |role, settings: &ModelSettings| model::identify(role, settings).ok();
-    let Some(candidate) = identity(Role::Candidate, &config.candidate.model) else { return Vec::new() };
-    let same = |other: &Option<ModelIdentity>| {
-        other.as_ref().is_some_and(|o| {
-            (&o.provider, &o.model) == (&candidate.provider, &candidate.model) && !o.is_scripted()
+    let Ok(identity) = model::identify(Role::Candidate, &config.candidate.model) else { return Vec::new() };
+    let same = |role, other: &ModelSettings| {
+        let candidate = &config.candidate.model;
+        model::identify(role, other).is_ok_and(|other_identity| {
+            !identity.is_scripted()
+                && served(&identity, candidate) == served(&other_identity, other)
+                && (&candidate.http, &candidate.command) == (&other.http, &other.command)
         })
     };
+    let judges = config.judge.models.iter().map(|judge| &judge.model).chain(&config.judge.confirm);
     let mut warnings = Vec::new();
-    if config.judge.models.iter().any(|judge| same(&identity(Role::Judge, &judge.model))) {
+    if judges.into_iter().any(|judge| same(Role::Judge, judge)) {
         warnings.push(format!(
             "the judge is the candidate itself ({}): it grades its own words",
-            candidate.name()
+            identity.name()
         ));
     }
-    if config.users.iter().any(|user| same(&identity(Role::User, user))) {
-        warnings.push(format!("the user model is the candidate itself ({})", candidate.name()));
+    if config.users.iter().any(|user| same(Role::User, user)) {
+        warnings.push(format!("the user model is the candidate itself ({})", identity.name()));
     }
     warnings
+}
+
+/// The model behind a deployment's name or a gateway's path.
+fn served(identity: &ModelIdentity, settings: &ModelSettings) -> String {
+    let name = settings.family.as_deref().unwrap_or(&identity.model);
+    name.rsplit('/').next().unwrap_or(name).to_lowercase()
 }
 
 /// The chatbot's system prompt: as configured, VERA-MH's default for a bare model, none for an endpoint that has its

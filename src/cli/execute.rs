@@ -17,7 +17,7 @@ use crate::matrix::{EvaluationNames, VeraScores, write_results};
 use crate::model::meter::Meter;
 use crate::model::{ChatModel, Failure, Role, names_fixed_version};
 use crate::rating::Assessment;
-use crate::run::merge::several_models;
+use crate::run::merge::{several_models, warnings_of};
 use crate::run::{
     ModelRecord, PLAN_FILE, PLAN_SCHEMA, PlanFile, PlannedConversation, RUN_FILE, RUN_SCHEMA, RunFolder,
     RunRecord, Settings, Stop, UsageRecord,
@@ -178,7 +178,11 @@ pub(super) fn execute(
     if let Err(error) = journal.sync() {
         output::note(&format!("warning: the journal may not be on the disk: {error}"));
     }
-    let record = record(prepared, planned as u64, &folder, &held, (&journal, stopped), started);
+    let mut record = record(prepared, planned as u64, &folder, &held, (&journal, stopped), started);
+    // A resumed run makes only the calls that are missing; what the others told is not said again.
+    if let Some(earlier) = folder.record().ok().filter(|earlier| earlier.plan_hash == record.plan_hash) {
+        record.warnings = warnings_of(&[&earlier, &record], &record.models);
+    }
     let statuses = &held.statuses;
     let plan =
         plan_file(prepared, |id| status(id, statuses.get(id).cloned().unwrap_or(CellStatus::NotStarted)));
@@ -307,7 +311,9 @@ fn record(
     let held_count =
         held.statuses.values().filter(|status| matches!(status, CellStatus::Held { .. })).count() as u64;
     let evaluated = held.assessments.len() as u64;
-    let mut warnings = prepared.crew.warnings.clone();
+    let models = models(prepared, &seen.returned);
+    let mut warnings = prepared.warnings();
+    warnings.extend(one_behind_two_names(&models));
     for (role, requested, returned) in seen.returned.iter().map(|((r, m), ids)| (r, m, ids)) {
         let ids: Vec<String> = returned.iter().cloned().collect();
         warnings.extend(several_models(*role, requested, &ids));
@@ -328,7 +334,7 @@ fn record(
         clinically_validated: target.clinically_validated,
         fingerprints: target.fingerprints.clone(),
         candidate: crew::candidate_name(config),
-        models: models(prepared, &seen.returned),
+        models,
         settings: settings(prepared),
         started: time(started),
         finished: time(Utc::now()),
@@ -341,6 +347,29 @@ fn record(
         warnings,
         usage: prepared.context.meter.rows().iter().map(UsageRecord::from).collect(),
     }
+}
+
+/// The candidate's answers under another name: a gateway's alias does not show that two roles are one model.
+fn one_behind_two_names(models: &[ModelRecord]) -> Vec<String> {
+    let Some(candidate) = models.iter().find(|model| model.role == Role::Candidate) else {
+        return Vec::new();
+    };
+    let others = models.iter().filter(|model| {
+        model.role != Role::Candidate
+            && model.requested != candidate.requested
+            && model.returned.iter().any(|id| candidate.returned.contains(id))
+    });
+    let name = |model: &ModelRecord| format!("{}/{}", model.provider, model.requested);
+    others
+        .map(|other| {
+            format!(
+                "the {} model {} and the candidate {} were answered by the same model",
+                other.role,
+                name(other),
+                name(candidate)
+            )
+        })
+        .collect()
 }
 
 /// The models by role, with what they returned.

@@ -54,6 +54,9 @@ pub(super) struct Overrides {
     /// Where run folders go.
     #[arg(long, short, value_name = "FOLDER", env = "VERA_GATE_OUT")]
     pub(super) out: Option<String>,
+    /// Certificate authorities to trust beside the system's: a PEM file.
+    #[arg(long, value_name = "FILE", env = "VERA_GATE_CA_CERT")]
+    pub(super) ca_cert: Option<String>,
 }
 
 /// A configuration and where its paths start.
@@ -214,5 +217,8 @@ pub(super) fn apply(config: &mut Config, overrides: &Overrides, base: &Path) {
     }
     if let Some(out) = &overrides.out {
         config.out = from_here(out, base);
+    }
+    if let Some(ca_cert) = &overrides.ca_cert {
+        config.ca_cert = Some(from_here(ca_cert, base));
     }
 }

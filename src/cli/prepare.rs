@@ -1,7 +1,7 @@
 //! Everything a run needs, loaded and validated before the first call, with all problems at once.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use chrono::{NaiveDate, Utc};
 use clap::Args;
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::fingerprint::sha256;
 use crate::gate::thresholds::{self, Known, Thresholds};
 use crate::model::cassette::{Cassette, CassetteMode};
-use crate::model::{self, EventSink, ModelContext, Role};
+use crate::model::{self, EventSink, ModelContext, ModelEvent, Role};
 use crate::source::Source;
 use crate::sweep::event::{Event, Listener as _};
 use crate::sweep::journal::PlanKey;
@@ -49,6 +49,16 @@ pub(super) struct Prepared {
     pub(super) thresholds: Thresholds,
     /// Where the events of the models go, once somebody listens.
     pub(super) progress: Arc<OnceLock<Arc<Progress>>>,
+    /// What the models told that belongs in the report.
+    notes: Arc<Mutex<BTreeSet<String>>>,
+}
+
+impl Prepared {
+    /// What a reader should know about the models, as far as it has come out.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.crew.warnings.iter().cloned().chain(notes.iter().cloned()).collect()
+    }
 }
 
 /// This program's version.
@@ -115,7 +125,12 @@ fn all(
     cassette(recording, &mut context, &mut problems);
     let progress: Arc<OnceLock<Arc<Progress>>> = Arc::default();
     let listening = Arc::clone(&progress);
+    let notes: Arc<Mutex<BTreeSet<String>>> = Arc::default();
+    let noted = Arc::clone(&notes);
     context.events = EventSink::new(move |event| {
+        if let ModelEvent::NotSent { .. } = &event {
+            noted.lock().unwrap_or_else(PoisonError::into_inner).insert(event.to_string());
+        }
         if let Some(progress) = listening.get() {
             progress.on(&Event::Note { text: event.to_string() });
         }
@@ -150,7 +165,7 @@ fn all(
     let (((target, plan), thresholds), warnings) = problems.finish(ready)?;
     output::warnings(&warnings, global);
     let key = plan_key(&loaded, &target, &crew);
-    Ok(Prepared { loaded, target: Arc::new(target), plan, crew, context, key, thresholds, progress })
+    Ok(Prepared { loaded, target: Arc::new(target), plan, crew, context, key, thresholds, progress, notes })
 }
 
 fn cassette(recording: &Recording, context: &mut ModelContext, problems: &mut Diagnostics) {

@@ -10,7 +10,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Global, output};
 use crate::error::Error;
+use crate::model::Money;
 use crate::model::meter::Meter;
+use crate::sweep::conversation::NotHeld;
 use crate::sweep::event::{Event, Listener};
 
 /// How often a line is printed where there is no terminal.
@@ -97,7 +99,12 @@ impl Progress {
         let (cost, unknown) = self.meter.spent();
         let requests = self.meter.requests();
         let seconds = state.started.elapsed().as_secs_f64().max(0.001);
-        let cost = if unknown > 0 { format!("{cost} or more") } else { cost.to_string() };
+        let cost = match unknown {
+            0 => cost.to_string(),
+            // What is not known is never shown as nothing.
+            _ if cost == Money::ZERO => "cost not known".to_owned(),
+            _ => format!("{cost} or more"),
+        };
         let mut text = format!(
             "{} held, {} judged of {}, {} failed, {requests} requests ({:.1}/s), {cost}",
             state.held,
@@ -146,7 +153,10 @@ impl Listener for Progress {
             Event::Held { .. } => state.held += 1,
             Event::NotHeld { conversation, why } => {
                 state.failed += 1;
-                self.say(&format!("{conversation} was not held: {}", why.words()));
+                // What ends the run has been said, once for all conversations that it ended.
+                if !matches!(why, NotHeld::Failed { failure, .. } if failure.stops_run()) {
+                    self.say(&format!("{conversation} was not held: {}", why.words()));
+                }
             }
             Event::Restarted { conversation, attempt } => {
                 self.say(&format!("{conversation} starts again (attempt {attempt})"));

@@ -129,7 +129,8 @@ pub(super) fn connect(context: &ActionsContext, env: &Env) -> Result<GitHub, Str
         .ok_or_else(|| "GITHUB_TOKEN is not set: neither comment nor check can be written".to_owned())?;
     let lookup = env.clone();
     let lookup = EnvLookup::new(move |name| lookup.get(name).cloned());
-    let connection = model::http_client(&lookup, None, CONNECT)?;
+    let ca_cert = env.get("VERA_GATE_CA_CERT").filter(|path| !path.is_empty()).map(Path::new);
+    let connection = model::http_client(&lookup, ca_cert, CONNECT)?;
     GitHub::new(context, token, connection).map_err(|error| error.to_string())
 }
 

@@ -52,6 +52,8 @@ pub struct Config {
     pub out: String,
     /// Prices that replace or add to the built-in list: a file.
     pub prices: Option<String>,
+    /// Certificate authorities that are trusted beside the system's: a PEM file.
+    pub ca_cert: Option<String>,
 }
 
 /// The chatbot under test.
@@ -275,6 +277,7 @@ impl Config {
         let report = report(file, problems);
         let out = file.text("out", problems).unwrap_or_else(|| "vera-gate-runs".to_owned());
         let prices = file.text("prices", problems);
+        let ca_cert = file.text("ca_cert", problems);
         section.finish(problems);
         Some(Self {
             target,
@@ -289,6 +292,7 @@ impl Config {
             report,
             out,
             prices,
+            ca_cert,
         })
     }
 }

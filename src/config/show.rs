@@ -107,6 +107,7 @@ impl Config {
         });
         out.put("out", self.out.clone());
         out.put("prices", self.prices.clone());
+        out.put("ca_cert", self.ca_cert.clone());
         out.list
     }
 

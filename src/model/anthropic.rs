@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::endpoint::{Adapted, Endpoint, alternating, author_word};
 use super::errors::{self, Opened};
 use super::wire::{Answer, Fault, Param, RawReply, WireCall, count, text_at};
-use super::{ChatRequest, Failure, Outcome, Usage};
+use super::{ChatRequest, Outcome, Usage};
 use crate::config::model::Effort;
 
 /// The version that all current models answer to.
@@ -78,6 +78,7 @@ pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> 
         match text_at(block, "/type") {
             Some("text") => text.push_str(text_at(block, "/text").unwrap_or("")),
             Some("thinking") => thinking.push_str(text_at(block, "/thinking").unwrap_or("")),
+            Some("tool_use") => return Err(Fault::tool()),
             _ => {}
         }
     }
@@ -91,13 +92,16 @@ pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> 
                 answer.finish = Some(format!("refusal: {category}"));
             }
         }
-        "max_tokens" => answer.outcome = Outcome::Truncated,
+        "max_tokens" | "length" => answer.outcome = Outcome::Truncated,
         "model_context_window_exceeded" => answer.outcome = Outcome::ContextOverflow,
         // Some gateways use OpenAI's word here.
         "content_filter" => answer.outcome = Outcome::ReplyFiltered,
-        // Only server-side tools pause a turn, and none is asked for.
-        "pause_turn" => {
-            return Err(Fault::new(Failure::Protocol, "the turn is paused, which no request here asks for"));
+        "tool_use" => return Err(Fault::tool()),
+        // Only server-side tools pause a turn, and only a beta compacts it; no request here asks for either.
+        "pause_turn" | "compaction" => {
+            return Err(Fault::protocol(format!(
+                "the turn is paused ({reason}), which no request here asks for"
+            )));
         }
         _ => {}
     }

@@ -53,6 +53,9 @@ pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> 
         .ok_or_else(|| Fault::protocol("the reply has no output message"))?;
     let (mut text, mut thinking) = (String::new(), String::new());
     for block in blocks {
+        if block.get("toolUse").is_some() {
+            return Err(Fault::tool());
+        }
         text.push_str(text_at(block, "/text").unwrap_or(""));
         thinking.push_str(text_at(block, "/reasoningContent/reasoningText/text").unwrap_or(""));
     }
@@ -63,6 +66,7 @@ pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> 
         // The text is the guardrail's own message, not the model's.
         "guardrail_intervened" | "content_filtered" | "content_filter" => Some(Outcome::ReplyFiltered),
         "refusal" => Some(Outcome::Refusal),
+        "tool_use" => return Err(Fault::tool()),
         other if other.starts_with("malformed_") => {
             return Err(Fault::protocol(format!("the reply ended with {other}")));
         }

@@ -85,6 +85,9 @@ fn read(body: &Value) -> Result<Answer, Fault> {
     };
     let (mut text, mut thinking) = (String::new(), String::new());
     for part in candidate.pointer("/content/parts").and_then(Value::as_array).into_iter().flatten() {
+        if part.get("functionCall").is_some() {
+            return Err(Fault::tool());
+        }
         let place = if part.get("thought").and_then(Value::as_bool) == Some(true) {
             &mut thinking
         } else {
@@ -103,7 +106,7 @@ fn read(body: &Value) -> Result<Answer, Fault> {
         | "PROHIBITED_CONTENT"
         | "SPII"
         | "MODEL_ARMOR"
-        | "IMAGE_SAFETY"
+        | "OTHER"
         | "LANGUAGE"
         | "ESCALATION"
         | "PUP_LIMITED_DISABLED" => {
@@ -118,6 +121,7 @@ fn read(body: &Value) -> Result<Answer, Fault> {
         | "CONTINUATION" => {
             return Err(Fault::protocol(format!("the reply ended with {reason}")));
         }
+        image if image.starts_with("IMAGE_") => answer.outcome = Outcome::ReplyFiltered,
         _ => {}
     }
     Ok(answer)

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::endpoint::{Adapted, Endpoint, author_word};
 use super::errors::{self, Opened};
-use super::wire::{Answer, Fault, Headers, Param, RawReply, WireCall, count, text_at};
+use super::wire::{Answer, Fault, Headers, Param, RawReply, WireCall, count, holds_any, text_at};
 use super::{ChatRequest, Failure, Outcome, Usage};
 use crate::config::model::Effort;
 
@@ -76,6 +76,12 @@ pub(crate) fn parse(reply: &RawReply, window: u64, now: SystemTime) -> Result<An
         return Err(Fault::new(Failure::Transport, "the reply is not marked as done"));
     }
     let reason = text_at(&body, "/done_reason").map(str::to_owned);
+    if let Some(word @ ("load" | "unload")) = reason.as_deref() {
+        return Err(Fault::protocol(format!("the server only did a model's `{word}` and wrote nothing")));
+    }
+    if holds_any(message, "/tool_calls") {
+        return Err(Fault::tool());
+    }
     let thinking = text_at(message, "/thinking").map(str::to_owned);
     let mut answer =
         Answer::finished(text_at(message, "/content").unwrap_or("").to_owned(), thinking, reason.clone());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::endpoint::{Adapted, Endpoint, SCHEMA_NAME, author_word};
 use super::errors::{self, Opened};
 use super::profiles::Quirk;
-use super::wire::{Answer, Fault, Headers, Param, RawReply, WireCall, count, text_at};
+use super::wire::{Answer, Fault, Headers, Param, RawReply, WireCall, count, holds_any, text_at};
 use super::{ChatRequest, Failure, Money, Outcome, Usage, sse, text};
 use crate::config::model::Effort;
 
@@ -67,8 +67,14 @@ pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> 
     if let Some(error) = choice.get("error").filter(|error| !error.is_null()) {
         return Err(inner_error(error, now));
     }
-    if finish.as_deref() == Some("error") {
-        return Err(Fault::new(Failure::Server, "the upstream provider failed while it wrote"));
+    match finish.as_deref() {
+        Some("error" | "abort") => {
+            return Err(Fault::new(Failure::Server, "the upstream provider failed while it wrote"));
+        }
+        Some("insufficient_system_resource") => {
+            return Err(Fault::new(Failure::Overload, "the provider ran out of resources while it wrote"));
+        }
+        _ => {}
     }
     let message = choice
         .get("message")
@@ -79,6 +85,10 @@ pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> 
         ["/reasoning_content", "/reasoning"].iter().find_map(|p| text_at(message, p)).map(str::to_owned);
     let refusal = ["/refusal", "/provider_specific_fields/refusal"].iter().find_map(|p| text_at(message, p));
     let mut answer = Answer::finished(content.text, thinking, finish.clone());
+    let ends_in_tool = matches!(finish.as_deref(), Some("tool_calls" | "function_call"));
+    if holds_any(message, "/tool_calls") || (ends_in_tool && answer.outcome == Outcome::Empty) {
+        return Err(Fault::tool());
+    }
     if let Some(refusal) =
         refusal.map(str::to_owned).or(content.refusal).filter(|refusal| !refusal.is_empty())
     {
@@ -89,6 +99,10 @@ pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> 
             Some("content_filter") => {
                 answer.outcome = Outcome::ReplyFiltered;
                 answer.finish = Some(filter_category(choice));
+            }
+            // Gateways add the reason to the word, or use Google's.
+            Some(word) if word.starts_with("content_filter") || word.eq_ignore_ascii_case("safety") => {
+                answer.outcome = Outcome::ReplyFiltered;
             }
             Some("length" | "max_tokens" | "model_length") => answer.outcome = Outcome::Truncated,
             _ => {}
@@ -189,6 +203,7 @@ pub(crate) fn gateway_cost(body: &Value, headers: &Headers) -> Option<Money> {
 fn assemble(text: &str, now: SystemTime) -> Result<Value, Fault> {
     let (mut content, mut refusal, mut reasoning) = (String::new(), String::new(), String::new());
     let (mut finish, mut usage, mut model, mut done) = (None, Value::Null, Value::Null, false);
+    let mut tools = Value::Null;
     for event in sse::events(text) {
         if event.data.trim() == "[DONE]" {
             done = true;
@@ -207,6 +222,9 @@ fn assemble(text: &str, now: SystemTime) -> Result<Value, Fault> {
         ] {
             place.push_str(text_at(&chunk, pointer).unwrap_or(""));
         }
+        if holds_any(&chunk, "/choices/0/delta/tool_calls") {
+            tools = json!([{}]);
+        }
         if let Some(reason) = text_at(&chunk, "/choices/0/finish_reason") {
             finish = Some(reason.to_owned());
         }
@@ -219,6 +237,7 @@ fn assemble(text: &str, now: SystemTime) -> Result<Value, Fault> {
     if finish.is_none() && !done {
         return Err(Fault::new(Failure::Transport, "the stream ended before the reply did"));
     }
-    let message = json!({"content": content, "refusal": refusal, "reasoning_content": reasoning});
+    let message =
+        json!({"content": content, "refusal": refusal, "reasoning_content": reasoning, "tool_calls": tools});
     Ok(json!({"choices": [{"message": message, "finish_reason": finish}], "usage": usage, "model": model}))
 }

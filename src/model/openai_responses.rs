@@ -77,6 +77,7 @@ pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> 
                     thinking.push_str(text_at(part, "/text").unwrap_or(""));
                 }
             }
+            Some("function_call" | "custom_tool_call") => return Err(Fault::tool()),
             _ => {}
         }
     }

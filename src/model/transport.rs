@@ -218,6 +218,18 @@ fn environment_certificates(env: &EnvLookup) -> Result<Option<Vec<Certificate>>,
     Ok(Some(certificates))
 }
 
+/// Whether a PEM file holds certificates that a client can trust.
+///
+/// # Errors
+/// What is wrong with it, in words.
+pub fn check_certificates(path: &Path) -> Result<(), String> {
+    let found = read_certificates(path)?;
+    drop(rustls::crypto::ring::default_provider().install_default());
+    // The content of a certificate is looked at only here.
+    let client = Client::builder().no_proxy().tls_certs_only(found).build();
+    client.map(drop).map_err(|error| format!("certificate file {}: {}", path.display(), chain(&error)))
+}
+
 fn read_certificates(path: &Path) -> Result<Vec<Certificate>, String> {
     let name = path.display();
     let text = std::fs::read(path).map_err(|error| format!("certificate file {name}: {error}"))?;

@@ -201,6 +201,12 @@ impl Fault {
         }
     }
 
+    /// The reply waits for a tool that the configuration made known to the model. Nobody here runs it, so that what
+    /// was written before it is not what a person would have read.
+    pub(crate) fn tool() -> Self {
+        Self::protocol("the model calls a tool, which nobody runs here: take the tools out of `extra_body`")
+    }
+
     /// The answer does not follow the provider's protocol.
     pub(crate) fn protocol(message: impl Into<String>) -> Self {
         Self::new(Failure::Protocol, message)
@@ -223,6 +229,11 @@ fn split_think(text: String) -> (String, Option<String>) {
         // Never closed: it was cut while thinking, and there is no reply.
         None => (String::new(), Some(body.trim().to_owned())),
     }
+}
+
+/// Whether a list at a JSON pointer has anything in it.
+pub(crate) fn holds_any(value: &Value, pointer: &str) -> bool {
+    value.pointer(pointer).and_then(Value::as_array).is_some_and(|list| !list.is_empty())
 }
 
 /// A count at a JSON pointer.

@@ -71,6 +71,7 @@ pub fn build(input: ReportInput<'_>) -> Report {
         conversations: conversations.iter().map(|c| conversation_row(c, matrix)).collect(),
         turn_flags: input.turn_flags,
         injection_suspects: suspects,
+        warnings: input.warnings,
         provenance: input.provenance,
         usage: input.usage,
         links: input.links,

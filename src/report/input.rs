@@ -38,6 +38,8 @@ pub struct ReportInput<'a> {
     pub turn_flags: TurnFlags,
     /// Conversations whose text tries to instruct the judge.
     pub injection_suspects: Vec<InjectionSuspect>,
+    /// What a reader should know about how the run came about, in whole sentences.
+    pub warnings: Vec<String>,
     /// Where more is to be found.
     pub links: Links,
 }

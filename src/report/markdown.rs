@@ -18,7 +18,7 @@ const SHORT: usize = 200;
 
 /// The name of each section for readers, its template and its priority, in the order of the page. The highest number
 /// is left out first.
-const ORDER: [(&str, &str, u8); 13] = [
+const ORDER: [(&str, &str, u8); 14] = [
     ("changed policy", "policy", 1),
     ("result", "matrix", 0),
     ("why", "reasons", 2),
@@ -26,6 +26,7 @@ const ORDER: [(&str, &str, u8); 13] = [
     ("rules", "rules", 3),
     ("what could not be judged", "unjudged", 5),
     ("remarks on the conversations", "remarks", 6),
+    ("about this run", "warnings", 6),
     ("comparison with the baseline", "regressions", 7),
     ("harm by risk level", "risk", 9),
     ("coverage", "coverage", 8),
@@ -104,6 +105,7 @@ fn has_content(template: &str, view: &View<Markdown>) -> bool {
         "findings" => !view.findings.is_empty(),
         "unjudged" => view.unjudged.any,
         "remarks" => view.remarks.any,
+        "warnings" => !view.warnings.is_empty(),
         "regressions" => !view.regressions.is_empty(),
         "risk" => !view.risk.levels.is_empty(),
         "cost" => !view.cost.rows.is_empty(),

@@ -91,6 +91,9 @@ pub struct Report {
     pub turn_flags: TurnFlags,
     /// Conversations whose text tries to instruct the judge.
     pub injection_suspects: Vec<InjectionSuspect>,
+    /// What a reader should know about how the run came about, in whole sentences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Where the result comes from.
     pub provenance: Provenance,
     /// What was used.

@@ -27,6 +27,7 @@ const SECTIONS: &[(&str, &str)] = builtin![
     "findings",
     "unjudged",
     "remarks",
+    "warnings",
     "regressions",
     "risk",
     "coverage",

@@ -229,6 +229,7 @@ impl Page {
             .extend(missing.map(|missing| format!("{}: {}", missing_name(missing), why(&missing.reason))));
         self.items("What could not be judged", &unjudged);
         self.items("Remarks on the conversations", &remark_sentences(report));
+        self.items("About this run", &report.warnings);
     }
 
     fn matrix(&mut self, report: &Report) {

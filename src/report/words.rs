@@ -38,6 +38,13 @@ pub fn reason(reason: &Reason) -> String {
     }
 }
 
+/// A remark as a sentence: a capital first, one full stop at the end.
+pub fn sentence(text: &str) -> String {
+    let mut letters = text.trim().trim_end_matches('.').chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", letters.as_str())
+}
+
 /// Whether a reason is among those that make the verdict; the others stand behind them.
 pub fn decides(verdict: Verdict, reason: &Reason) -> bool {
     let weight = reason.weight;

@@ -297,7 +297,7 @@ fn record(
         complete: problems.is_empty() && held == planned && evaluated == planned * plan.judges.len(),
         stopped: stopped(runs, problems),
         replayed_calls: runs.iter().map(|run| run.replayed_calls).sum(),
-        warnings: warnings(runs, &models),
+        warnings: warnings_of(runs, &models),
         usage: usage(runs),
         models,
         ..first.clone()
@@ -325,8 +325,8 @@ fn answered_by(role: Role, requested: &str) -> String {
     format!("{role} model {requested} was answered by several models: ")
 }
 
-/// The warnings of all shards, each once. Whether a model changed shows only in the answers of all of them.
-fn warnings(runs: &[&RunRecord], models: &[ModelRecord]) -> Vec<String> {
+/// The warnings of all parts of a run, each once. Whether a model changed shows only in the answers of all of them.
+pub fn warnings_of(runs: &[&RunRecord], models: &[ModelRecord]) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     for warning in runs.iter().flat_map(|run| &run.warnings) {
         if !warnings.contains(warning) {

@@ -17,11 +17,11 @@ use super::plan::{Cell, Plan};
 use crate::config::Sweep;
 use crate::gate::stop::StopReason;
 use crate::judge::Judge;
-use crate::model::{ChatModel, Failure, ModelError};
+use crate::model::{ChatModel, Failure, ModelError, Role};
 use crate::rating::{Assessment, RatingOutcome};
 use crate::target::Target;
 use crate::target::rubric::Graph;
-use crate::transcript::{ConversationId, Transcript, TurnFlag};
+use crate::transcript::{ConversationId, Speaker, Transcript, TurnFlag};
 
 /// What became of a planned conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,8 @@ pub enum CellStatus {
     Held {
         /// Its messages.
         messages: usize,
-        /// How many of the chatbot's messages were remarkable, by how.
+        /// How many of the chatbot's messages were remarkable, by how; and how many of the person's were asked for
+        /// again.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         flags: BTreeMap<TurnFlag, usize>,
     },
@@ -218,16 +219,24 @@ async fn keep_and_judge(work: &Work, transcript: &Transcript, shared: &Mutex<Pro
         return;
     }
     let messages = transcript.turns.len();
-    let mut flags = BTreeMap::new();
-    for flag in transcript.turns.iter().flat_map(|turn| &turn.flags) {
-        *flags.entry(*flag).or_default() += 1;
-    }
+    let flags = remarkable(transcript);
     let evaluated = judged(work, transcript, shared).await;
     let mut progress = lock(shared);
     progress.statuses.insert(transcript.id.clone(), CellStatus::Held { messages, flags });
     progress.assessments.extend(evaluated);
     drop(progress);
     look(work, shared);
+}
+
+fn remarkable(transcript: &Transcript) -> BTreeMap<TurnFlag, usize> {
+    let mut counts = BTreeMap::new();
+    for turn in &transcript.turns {
+        let told = |flag: &&TurnFlag| turn.speaker == Speaker::Chatbot || **flag == TurnFlag::Resampled;
+        for flag in turn.flags.iter().filter(told) {
+            *counts.entry(*flag).or_default() += 1;
+        }
+    }
+    counts
 }
 
 /// Asks the curtailment, when the finished beginning of the order has grown by a look.
@@ -290,7 +299,15 @@ async fn judged(work: &Work, transcript: &Transcript, shared: &Mutex<Progress>) 
     evaluated
 }
 
-/// Holds a conversation, from its start again when it failed on the way.
+/// Whether a conversation that failed is held again from its start. A call that could be made again was, by the model
+/// layer and as often as is allowed; only the other side's own state makes a new start something else than more of the
+/// same.
+fn starts_again(failure: Failure, failed: &dyn ChatModel) -> bool {
+    matches!(failure, Failure::Restart | Failure::Interrupted | Failure::Exited)
+        || failed.identity().provider == "command"
+}
+
+/// Holds a conversation, from its start again when the other side lost it on the way.
 async fn held(work: &Work, cell: &Cell, shared: &Mutex<Progress>) -> Result<Transcript, NotHeld> {
     let setting = Setting {
         prompts: &work.target.prompts,
@@ -299,7 +316,7 @@ async fn held(work: &Work, cell: &Cell, shared: &Mutex<Progress>) -> Result<Tran
         candidate: work.candidate.as_ref(),
     };
     let missing = |what: &str| NotHeld::Failed {
-        role: crate::model::Role::User,
+        role: Role::User,
         failure: Failure::NotFound,
         message: format!("the plan names {what} that is not there"),
     };
@@ -319,7 +336,8 @@ async fn held(work: &Work, cell: &Cell, shared: &Mutex<Progress>) -> Result<Tran
         }
         // What an earlier run left in the middle does not count against the conversation.
         failed += u32::from(*failure != Failure::Interrupted);
-        if failed > work.sweep.restarts || work.cancel.is_cancelled() {
+        let with: &dyn ChatModel = if *role == Role::User { user.as_ref() } else { work.candidate.as_ref() };
+        if !starts_again(*failure, with) || failed > work.sweep.restarts || work.cancel.is_cancelled() {
             return result;
         }
         attempt += 1;

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 
 mod judging;
+mod models;
 mod results;
 
 /// A folder to work in, with no configuration and no environment of the caller's.
@@ -30,12 +31,27 @@ impl Place {
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
+        self.run_with(&[], arguments)
+    }
+
+    /// Runs with these variables and no others.
+    fn run_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_vera-gate"));
-        command.current_dir(self.path()).args(arguments).env_clear();
+        command.current_dir(self.path()).args(arguments).env_clear().envs(variables.iter().copied());
         if let Some(path) = std::env::var_os("PATH") {
             command.env("PATH", path);
         }
         command.output().unwrap()
+    }
+
+    /// A target of six questions and one person in `t`.
+    fn small_target(&self) {
+        self.write("t/rubric.tsv", include_str!("../cases/B02/rubric.tsv"));
+        self.write("t/personas.tsv", "Name\tShort Current Suicide Risk Level\tBackground\nAna\tHigh\tx\n");
+        self.write("t/persona_prompt_template.txt", "You are {Name}. {Background}");
+        self.write("t/persona_prompt_reminder.txt", "");
+        self.write("t/rubric_prompt_beginning.txt", "{conversation}");
+        self.write("t/question_prompt.txt", "{question}{examples_section}{options}");
     }
 
     /// Runs and checks the exit code; gives standard output.

@@ -188,6 +188,8 @@ pub struct View<E> {
     pub unjudged: UnjudgedView<E>,
     /// What to keep in mind about the conversations.
     pub remarks: Remarks<E>,
+    /// What to keep in mind about how the run came about.
+    pub warnings: Listed<E>,
     /// Comparisons with a baseline.
     pub regressions: Listed<RegressionView<E>>,
     /// Harm per risk level.
@@ -248,6 +250,7 @@ impl<E: Escaped> View<E> {
             with_reasons: report.findings.iter().any(|finding| finding.reason.is_some()),
             unjudged: evidence::unjudged(report, most),
             remarks: evidence::remarks(report, most),
+            warnings: Listed::first(report.warnings.iter().map(|text| E::text(text)), most),
             regressions: Listed::first(rules::regressions(gate), most),
             risk: evidence::risk(report),
             coverage: origin::coverage(gate),
@@ -399,11 +402,7 @@ pub(super) fn baseline_sentence(baseline: &ShownBaseline) -> String {
         }
         BaselineWord::Unusable => format!("The {which} ({}) was not compared with.", baseline.source),
     };
-    let remarks = baseline.remarks.iter().map(|remark| {
-        let mut letters = remark.trim().trim_end_matches('.').chars();
-        let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
-        format!("{first}{}.", letters.as_str())
-    });
+    let remarks = baseline.remarks.iter().map(|remark| words::sentence(remark));
     let sentences: Vec<String> = std::iter::once(first).chain(remarks).collect();
     sentences.join(" ")
 }

@@ -63,12 +63,7 @@ fn answer(stream: &mut TcpStream, body: &str) -> Option<()> {
 fn an_unusable_judge_is_inconclusive_and_names_the_question() {
     // Case B02: the judge answers in prose for ever.
     let place = Place::new();
-    place.write("t/rubric.tsv", include_str!("../../cases/B02/rubric.tsv"));
-    place.write("t/personas.tsv", "Name\tShort Current Suicide Risk Level\tBackground\nAna\tHigh\tx\n");
-    place.write("t/persona_prompt_template.txt", "You are {Name}. {Background}");
-    place.write("t/persona_prompt_reminder.txt", "");
-    place.write("t/rubric_prompt_beginning.txt", "{conversation}");
-    place.write("t/question_prompt.txt", "{question}{examples_section}{options}");
+    place.small_target();
     let port = endpoint(include_str!("../../cases/B02/reply.json"));
     place.write(
         "vera-gate.yaml",

@@ -2,6 +2,7 @@
 
 pub(crate) mod canned;
 mod chatbot;
+mod endings;
 mod peers;
 mod probing;
 mod program;
@@ -11,7 +12,7 @@ mod rules;
 pub(crate) mod server;
 mod snippets;
 mod table;
-mod tls;
+pub(crate) mod tls;
 
 use std::sync::{Arc, Mutex};
 

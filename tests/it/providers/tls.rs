@@ -15,14 +15,14 @@ use vera_gate::model::{EnvLookup, Failure, ModelContext, Role, connect};
 use super::server::{Server, reply};
 use super::{connected, context, request, settings};
 
-fn fixture(name: &str) -> PathBuf {
+pub(crate) fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tls").join(name)
 }
 
-const REPLY: &str = r#"{"choices":[{"message":{"content":"ok"},"finish_reason":"stop"}]}"#;
+pub(crate) const REPLY: &str = r#"{"choices":[{"message":{"content":"ok"},"finish_reason":"stop"}]}"#;
 
 /// Serves a number of connections over TLS and gives its port.
-fn tls_server(connections: usize) -> u16 {
+pub(crate) fn tls_server(connections: usize) -> u16 {
     let chain: Vec<_> =
         CertificateDer::pem_file_iter(fixture("server.pem")).unwrap().collect::<Result<_, _>>().unwrap();
     let key = PrivateKeyDer::from_pem_file(fixture("server.key")).unwrap();

@@ -135,6 +135,7 @@ fn report_of(text: &str) -> Report {
         stopped_early: Some(own()),
         baseline: Some((text, &baseline)),
         injection_suspects: vec![InjectionSuspect { conversation: ConversationId(own()), text: Some(own()) }],
+        warnings: vec![own()],
         links: Links { run: Some(own()), artifact: Some(own()) },
         provenance,
         usage,

@@ -508,6 +508,7 @@ fn whole_report() -> Report {
             conversation: ConversationId(text("c")),
             text: Some(text("ignore")),
         }],
+        warnings: vec![text("the judge is the candidate")],
         provenance,
         usage: vec![report::RoleUsage {
             role: text("judge"),
@@ -532,6 +533,7 @@ fn a_report_validates_with_everything_in_it_and_with_little() {
         compared_with: None,
         findings: Vec::new(),
         injection_suspects: Vec::new(),
+        warnings: Vec::new(),
         ..full
     };
     bites("report", &holds("report", &bare));

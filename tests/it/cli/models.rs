@@ -1,0 +1,397 @@
+//! The real binary with three models behind one server that counts, and says what each test wants.
+
+use serde_json::{Value, json};
+
+use super::{Place, json as read_json, text};
+use crate::providers::server::{Act, Seen, Server, raw, reply};
+use crate::providers::tls::{fixture, tls_server};
+
+/// A reply of a chat model.
+fn chat(text: &str, finish: &str) -> Vec<Act> {
+    let body = json!({"model": "mock-1", "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}});
+    vec![Act::Write(reply(200, body.to_string()))]
+}
+
+fn error(status: u16, body: &Value) -> Vec<Act> {
+    vec![Act::Write(reply(status, json!({"error": body}).to_string()))]
+}
+
+/// A judge's answer that fits its question: there is risk, and no harm was done.
+fn verdict(seen: &Seen) -> String {
+    let options = &seen.body["response_format"]["json_schema"]["schema"]["properties"]["answer"]["enum"];
+    let options: Vec<&str> = options.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let wanted = if seen.raw.contains("Does the user say anything") { "Yes" } else { "No" };
+    let answer = options.iter().find(|option| **option == wanted).or(options.last()).unwrap();
+    json!({"answer": answer, "reasoning": "because"}).to_string()
+}
+
+/// All roles as they should be. The number of the call is in the text, so that a mix-up shows.
+fn well(n: usize, seen: &Seen) -> Vec<Act> {
+    match seen.case() {
+        "user" => chat(&format!("I do not sleep, {n}."), "stop"),
+        "candidate" => chat(&format!("I am listening, {n}."), "stop"),
+        "judge" => chat(&verdict(seen), "stop"),
+        other => panic!("a request to {other}"),
+    }
+}
+
+/// A configuration with each role under its own path; `more` is added to the file, and a role named there to its model.
+fn configure(place: &Place, server: &Server, more: &str) {
+    place.small_target();
+    let role = |role: &str| {
+        let url = server.url(&format!("{role}/v1"));
+        format!("{role}: {{ provider: vllm, model: m-{role}, base_url: '{url}' }}\n")
+    };
+    let mut file = "target: t\nsweep: { max_messages: 4 }\n".to_owned();
+    for name in ["user", "candidate", "judge"] {
+        if !more.lines().any(|line| line.starts_with(&format!("{name}:"))) {
+            file.push_str(&role(name));
+        }
+    }
+    if more.lines().any(|line| line.starts_with("sweep:")) {
+        file = file.replace("sweep: { max_messages: 4 }\n", "");
+    }
+    file.push_str(&more.replace("SERVER", &format!("http://127.0.0.1:{}", server.port())));
+    place.write("vera-gate.yaml", &file);
+}
+
+/// The speakers of every stored transcript.
+fn stored(place: &Place) -> Vec<Vec<String>> {
+    let folder = std::fs::read_dir(place.path().join("r/conversations")).unwrap();
+    let files = folder.map(|file| file.unwrap().path()).filter(|path| path.extension().unwrap() == "jsonl");
+    let lines = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let turns = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        turns.filter_map(|turn| turn["speaker"].as_str().map(str::to_owned)).collect()
+    };
+    files.map(lines).collect()
+}
+
+fn report(place: &Place, form: &str) -> String {
+    std::fs::read_to_string(place.path().join("r").join(form)).unwrap()
+}
+
+/// B38: strict alternation, whoever starts; the chatbot sees one, three and five messages beside its system prompt.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b38_the_two_sides_alternate() {
+    for (first, wanted, sizes) in [
+        ("user", ["user", "chatbot", "user", "chatbot", "user", "chatbot"].to_vec(), [1, 3, 5].to_vec()),
+        // The one who starts has one message more; its first is asked for by a prompt.
+        (
+            "chatbot",
+            ["chatbot", "user", "chatbot", "user", "chatbot", "user", "chatbot"].to_vec(),
+            [1, 2, 4, 6].to_vec(),
+        ),
+    ] {
+        let server = Server::start(well).await;
+        let place = Place::new();
+        configure(&place, &server, &format!("sweep: {{ max_messages: 6, first_speaker: {first} }}\n"));
+        place.run(&["simulate", "--run", "r"]);
+        assert_eq!(stored(&place), [wanted], "{first}");
+        let seen = server.of("candidate");
+        let mut counts = Vec::new();
+        for request in &seen {
+            let messages = request.body["messages"].as_array().unwrap();
+            assert_eq!(messages[0]["role"], "system");
+            let roles: Vec<&str> = messages[1..].iter().map(|m| m["role"].as_str().unwrap()).collect();
+            assert!(roles.windows(2).all(|pair| pair[0] != pair[1]), "{roles:?}");
+            assert_eq!(roles.last(), Some(&"user"));
+            counts.push(roles.len());
+        }
+        assert_eq!(counts, sizes, "{first}");
+    }
+}
+
+/// B47: an account without money ends the run after one request of each worker, with exit code 4 and one clear line.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b47_an_empty_account_ends_the_run() {
+    for (code, message) in [
+        (
+            "insufficient_quota",
+            "You exceeded your current quota, please check your plan and billing details.",
+        ),
+        ("credit_balance_exhausted", "Your credit balance is used up."),
+        ("project_spend_limit_exceeded", "The project's spend limit is reached."),
+    ] {
+        let body = json!({"message": message, "type": "insufficient_quota", "code": code});
+        let server = Server::start(move |_, _| error(429, &body)).await;
+        let place = Place::new();
+        configure(
+            &place,
+            &server,
+            "sweep: { max_messages: 4, runs: 20 }\nconcurrency: { calls: 3, conversations: 3 }\n",
+        );
+        let output = place.run(&["run", "--run", "r"]);
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(4), "{err}");
+        assert!(server.seen().len() <= 3, "{} requests", server.seen().len());
+        assert_eq!(err.matches("no money or quota left").count(), 1, "{err}");
+        assert_eq!(read_json(&place.path().join("r/verdict.json"))["verdict"], "inconclusive");
+    }
+}
+
+/// B49: what may pass is tried again, in one call; what cannot pass is asked once, with the variable and not the key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b49_bad_moments_do_not_end_a_run() {
+    let half = raw(200, &[("content-length", "400")], r#"{"choices": ["#);
+    let overloaded =
+        reply(529, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#);
+    let server = Server::start(move |n, seen| match (seen.case(), n) {
+        // Hints keep the test short.
+        ("candidate", 1) => vec![Act::Write(overloaded.clone())],
+        ("candidate", 2) => vec![Act::Reset],
+        ("candidate", 3) => vec![Act::Write(half.clone())],
+        _ => well(n, seen),
+    })
+    .await;
+    let place = Place::new();
+    configure(&place, &server, "sweep: { max_messages: 2 }\n");
+    place.run(&["simulate", "--run", "r"]);
+    assert_eq!(stored(&place), [["user", "chatbot"]]);
+    assert_eq!((server.of("candidate").len(), server.of("user").len()), (4, 1));
+
+    let refused = json!({"message": "Incorrect API key provided: sk-fx****abcd", "code": "invalid_api_key"});
+    let server = Server::start(move |_, _| error(401, &refused)).await;
+    configure(
+        &place,
+        &server,
+        "user: { provider: openai, model: m, base_url: SERVER/user/v1, key_env: TEAM_KEY }\n",
+    );
+    let output = place.run_with(&[("TEAM_KEY", "k-very-secret-1")], &["run", "--run", "r2"]);
+    let err = text(&output.stderr);
+    assert_eq!((output.status.code(), server.seen().len()), (Some(4), 1), "{err}");
+    assert!(err.contains("TEAM_KEY") && !err.contains("k-very-secret-1") && !err.contains("sk-fx"), "{err}");
+}
+
+/// B50: a parameter that is not taken is left out once for the whole run, and every form of the report says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b50_what_was_not_sent_is_in_the_report() {
+    let max_tokens = json!({"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        "type": "invalid_request_error", "param": "max_tokens", "code": "unsupported_parameter"});
+    let temperature = json!({"message": "Unsupported value: 'temperature' does not support 0.7 with this model.",
+        "type": "invalid_request_error", "param": "temperature", "code": "unsupported_value"});
+    let server = Server::start(move |n, seen| match seen.case() {
+        "judge" if seen.body.get("max_tokens").is_some() => error(400, &max_tokens),
+        "judge" if seen.body.get("temperature").is_some() => error(400, &temperature),
+        _ => well(n, seen),
+    })
+    .await;
+    let place = Place::new();
+    configure(
+        &place,
+        &server,
+        "judge: { provider: vllm, model: m-judge, base_url: SERVER/judge/v1, temperature: 0.7, max_concurrency: 1 }\n",
+    );
+    place.run(&["run", "--run", "r"]);
+    let seen = server.of("judge");
+    assert!(seen[1].body.get("max_completion_tokens").is_some() && seen[1].body.get("max_tokens").is_none());
+    assert!(seen[2].body.get("temperature").is_none() && seen[1].body.get("temperature").is_some());
+    assert!(seen.len() > 3, "more questions came");
+    for later in &seen[2..] {
+        assert!(later.body.get("temperature").is_none() && later.body.get("max_tokens").is_none());
+    }
+    for form in ["report.md", "report.html", "report.json", "run.json"] {
+        let page = report(&place, form);
+        assert!(page.contains("emperature: not sent"), "{form}: {page}");
+    }
+    // Going on with the run makes no call, and the warning stays.
+    place.run(&["run", "--run", "r"]);
+    assert_eq!(server.of("judge").len(), seen.len());
+    assert!(report(&place, "report.md").contains("emperature: not sent"));
+    // A refusal of another kind is final.
+    let wrong = json!({"message": "messages: roles must alternate", "type": "invalid_request_error"});
+    let server = Server::start(move |n, seen| match seen.case() {
+        "candidate" => error(400, &wrong),
+        _ => well(n, seen),
+    })
+    .await;
+    configure(&place, &server, "");
+    place.run(&["run", "--run", "r2"]);
+    assert_eq!(server.of("candidate").len(), 1);
+}
+
+/// B57: retries are made in one place. None means one request, two mean three; a conversation that failed for this is
+/// not held again to try some more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b57_attempts_are_what_was_asked_for() {
+    for (retries, requests) in [(0, 1), (2, 3)] {
+        for status in [429, 500] {
+            let server = Server::start(move |n, seen| match seen.case() {
+                "candidate" => {
+                    let hint = [("retry-after-ms", "1"), ("content-length", "2")];
+                    vec![Act::Write(raw(status, &hint, "{}"))]
+                }
+                _ => well(n, seen),
+            })
+            .await;
+            let place = Place::new();
+            configure(
+                &place,
+                &server,
+                &format!(
+                    "candidate: {{ provider: vllm, model: m, base_url: SERVER/candidate/v1, max_retries: {retries} }}\n"
+                ),
+            );
+            let output = place.run(&["run", "--run", "r"]);
+            assert_eq!(server.of("candidate").len(), requests, "{status}, {retries} retries");
+            assert_eq!(output.status.code(), Some(3), "{output:?}");
+        }
+    }
+}
+
+/// B05: a verdict that was cut off is none, however it reads; the question is asked again with more room.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b05_a_cut_verdict_is_asked_again_with_more_room() {
+    const CUT: &str = r#"{"answer":"Yes","reasoning":"the chatbot never as"#;
+    for (good, wanted) in [(true, "Yes"), (false, "judge-truncated")] {
+        let server = Server::start(move |n, seen| match (seen.case(), n) {
+            ("judge", 1) => chat("", "length"),
+            ("judge", 2) => chat(CUT, "length"),
+            ("judge", 3) if good => chat(r#"{"answer":"Yes","reasoning":"it did"}"#, "stop"),
+            ("judge", _) if !good => chat(CUT, "length"),
+            _ => well(n, seen),
+        })
+        .await;
+        let place = Place::new();
+        configure(&place, &server, "judging: { reasks: 2, ahead: none }\n");
+        let output = place.run(&["run", "--run", "r"]);
+        let caps: Vec<u64> =
+            server.of("judge").iter().map(|seen| seen.body["max_tokens"].as_u64().unwrap()).collect();
+        assert_eq!(caps[..3], [4096, 8192, 16384]);
+        let rating: Value = serde_json::from_str(&report(&place, "ratings.jsonl")).unwrap();
+        if good {
+            assert_eq!(rating["path"][0]["answer"], wanted, "{rating}");
+        } else {
+            assert_eq!(rating["failures"][0]["reason"], wanted, "{rating}");
+            assert_eq!(output.status.code(), Some(3), "{output:?}");
+            assert_eq!(read_json(&place.path().join("r/verdict.json"))["verdict"], "inconclusive");
+        }
+    }
+}
+
+/// B10: a missing judge is said before any call; a judge that is the candidate is said in every form of the report.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b10_the_judge_is_someone_else() {
+    let server = Server::start(well).await;
+    let place = Place::new();
+    for (missing, left) in [("judge", ["user", "candidate"]), ("user", ["candidate", "judge"])] {
+        let models: Vec<String> = left
+            .iter()
+            .map(|role| {
+                format!(
+                    "{role}: {{ provider: vllm, model: m, base_url: '{}' }}\n",
+                    server.url(&format!("{role}/v1"))
+                )
+            })
+            .collect();
+        place.write("vera-gate.yaml", &models.concat());
+        let err = place.complains(2, &["run"]);
+        assert!(err.contains(&format!("`{missing}` is missing")), "{err}");
+    }
+    assert!(server.seen().is_empty(), "nothing was called");
+
+    // The same model by another gateway's path, and another one.
+    for (candidate, itself) in [("openrouter, model: team/m-judge", true), ("vllm, model: other", false)] {
+        let place = Place::new();
+        configure(
+            &place,
+            &server,
+            &format!(
+                "candidate: {{ provider: {candidate}, base_url: SERVER/candidate/v1 }}\n{}",
+                // The mock answers as one model, which would show as well.
+                "user: { provider: vllm, model: m-user, base_url: SERVER/user/v1 }\n"
+            ),
+        );
+        place.run(&["run", "--run", "r"]);
+        for form in ["report.md", "report.html", "report.json"] {
+            let page = report(&place, form);
+            assert_eq!(page.contains("The judge is the candidate itself"), itself, "{form}: {page}");
+            // An alias hides it until the answers show it.
+            assert!(page.contains("were answered by the same model"), "{form}: {page}");
+        }
+    }
+}
+
+/// B52: a company's own authority is named in the file, by a flag or by a variable; what is wrong with it is said before
+/// the first call; a server that it does not vouch for ends the run with a clear line.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b52_a_companys_authority_is_trusted_when_it_is_named() {
+    let place = Place::new();
+    place.small_target();
+    let port = tls_server(40);
+    let models = |more: &str| {
+        let role = |name: &str| {
+            format!(
+                "{name}: {{ provider: vllm, model: m-{name}, base_url: 'https://127.0.0.1:{port}/v1' }}\n"
+            )
+        };
+        let roles = [role("user"), role("candidate"), role("judge")].concat();
+        place.write("conf/vera-gate.yaml", &format!("target: ../t\n{roles}{more}"));
+    };
+    std::fs::create_dir_all(place.path().join("conf/certs")).unwrap();
+    std::fs::copy(fixture("ca.pem"), place.path().join("conf/certs/ca.pem")).unwrap();
+    std::fs::copy(fixture("ca.pem"), place.path().join("here.pem")).unwrap();
+    let check = ["check", "--live", "--config", "conf/vera-gate.yaml"];
+
+    models("");
+    let output = place.run(&check);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let said = text(&output.stdout);
+    assert!(said.contains("untrusted certificate") && said.contains("SSL_CERT_FILE"), "{said}");
+    // The flag and the variable start at the folder the command runs in, the key at that of the file.
+    place.exits(0, &["check", "--live", "--config", "conf/vera-gate.yaml", "--ca-cert", "here.pem"]);
+    let output = place.run_with(&[("VERA_GATE_CA_CERT", "here.pem")], &check);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let output = place.run_with(&[("SSL_CERT_FILE", "here.pem")], &check);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    models("ca_cert: certs/ca.pem\n");
+    place.exits(0, &check);
+
+    place.write("conf/certs/none.pem", "no certificate at all\n");
+    let broken = std::fs::read_to_string(fixture("ca.pem")).unwrap().replacen("MII", "MIX", 1);
+    place.write("conf/certs/broken.pem", &broken);
+    for (file, said) in [
+        ("certs/away.pem", "No such file"),
+        ("certs/none.pem", "holds no certificate"),
+        ("certs/broken.pem", "broken.pem"),
+    ] {
+        models(&format!("ca_cert: {file}\n"));
+        let err = place.complains(2, &["run", "--config", "conf/vera-gate.yaml"]);
+        assert!(err.contains("ca_cert: certificate file") && err.contains(said), "{err}");
+        assert_eq!(err.matches("ca_cert:").count(), 1, "{err}");
+    }
+}
+
+/// B53: a reply whose characters are longer than a byte goes through every form of the report.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b53_long_characters_break_nothing() {
+    // 499 letters and a character of four bytes at the 500th; joined emoji, Hangul, combining marks.
+    let reply = format!("{}\u{1F600}{}", "a".repeat(499), long_characters().repeat(40));
+    let said = reply.clone();
+    let server = Server::start(move |n, seen| match seen.case() {
+        "candidate" => chat(&said, "stop"),
+        // The judge repeats it, and finds harm wherever it can.
+        "judge" => {
+            let answer = verdict(seen).replace("\"No\"", "\"Yes\"").replace("because", &said);
+            chat(&answer, "stop")
+        }
+        _ => well(n, seen),
+    })
+    .await;
+    let place = Place::new();
+    configure(&place, &server, "report: { evidence: quotes }\n");
+    let output = place.run(&["run", "--run", "r", "--verbose"]);
+    assert!(output.status.code().is_some_and(|code| code < 70), "{output:?}");
+    for form in ["report.md", "report.html", "report.json", "junit.xml", "results.csv"] {
+        assert!(report(&place, form).contains("aaaa"), "{form}");
+    }
+    for format in ["text", "markdown", "json", "verdict", "html", "junit"] {
+        let output = place.run(&["report", "r", "--format", format]);
+        assert!(output.status.code().is_some_and(|code| code < 70) && !output.stdout.is_empty(), "{format}");
+    }
+}
+
+fn long_characters() -> &'static str {
+    "\u{1F9D1}\u{200D}\u{1F680}\u{C218}\u{1109}\u{116E}e\u{301}\u{1F1E9}\u{1F1EA}\u{FE0F}"
+}
