@@ -237,7 +237,14 @@ impl fmt::Display for Diagnostics {
 
 /// A help text that names the nearest allowed word, or all of them when none is near.
 pub fn did_you_mean<'a>(given: &str, allowed: impl IntoIterator<Item = &'a str>) -> String {
-    let allowed: Vec<&str> = allowed.into_iter().collect();
+    let mut allowed: Vec<&str> = allowed.into_iter().collect();
+    let mut seen = std::collections::BTreeSet::new();
+    allowed.retain(|word| seen.insert(*word));
+    // The beginning of a word is near to it, however long the rest is.
+    let mut beginnings = allowed.iter().filter(|word| given.chars().count() >= 3 && word.starts_with(given));
+    if let (Some(word), None) = (beginnings.next(), beginnings.next()) {
+        return format!("did you mean `{word}`?");
+    }
     let nearest = allowed
         .iter()
         .map(|word| (strsim::damerau_levenshtein(&given.to_lowercase(), &word.to_lowercase()), *word))
@@ -293,6 +300,15 @@ mod tests {
 
     #[test]
     fn far_words_get_the_list() {
-        assert_eq!(did_you_mean("zebra", ["runs", "seed"]), "allowed: `runs`, `seed`");
+        assert_eq!(did_you_mean("zebra", ["runs", "seed", "runs"]), "allowed: `runs`, `seed`");
+    }
+
+    #[test]
+    fn the_beginning_of_one_word_is_near_to_it() {
+        assert_eq!(did_you_mean("risk", ["runs", "risk_levels"]), "did you mean `risk_levels`?");
+        assert_eq!(
+            did_you_mean("max", ["max_words", "max_messages"]),
+            "allowed: `max_words`, `max_messages`"
+        );
     }
 }

@@ -7,12 +7,14 @@ use super::load::Loaded;
 use super::prepare::Keys;
 use crate::config::Config;
 use crate::config::model::ModelSettings;
+use crate::config::places::Places;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::judge::Judge;
 use crate::model::meter::Budget;
 use crate::model::prices::PriceTable;
 use crate::model::{self, ChatModel, EnvLookup, ModelContext, ModelIdentity, Money, Role};
 use crate::rating::JudgeId;
+use crate::source::Location;
 use crate::sweep::conversation::CHATBOT_SYSTEM;
 use crate::target::rubric::Semantics;
 
@@ -38,6 +40,14 @@ pub(super) struct Crew {
     pub(super) system: Option<Arc<str>>,
     /// What a reader should know about the choice of models.
     pub(super) warnings: Vec<String>,
+}
+
+impl Crew {
+    /// Whether scripts play every role.
+    pub(super) fn is_scripted(&self) -> bool {
+        let judges = self.judges.iter().chain(&self.confirm).map(|judge| &judge.model);
+        self.users.iter().chain(&self.candidate).chain(judges).all(|model| model.identity().is_scripted())
+    }
 }
 
 /// The shared context of a run's models: environment, budget, prices.
@@ -69,7 +79,10 @@ pub(super) fn context(loaded: &Loaded, problems: &mut Diagnostics) -> ModelConte
                 Ok(table) => context.prices = Arc::new(table),
                 Err(problem) => problems.push(problem),
             },
-            Err(error) => problems.push(Diagnostic::error(Code::Unreadable, error.to_string())),
+            Err(error) => problems.push(Places::locate(
+                loaded.places.of_value("prices"),
+                Diagnostic::error(Code::Unreadable, error.to_string()),
+            )),
         }
     }
     context
@@ -84,13 +97,16 @@ pub(super) fn connect(
     problems: &mut Diagnostics,
 ) -> Crew {
     let config = &loaded.config;
-    let mut connected = |role: Role, settings: &ModelSettings| match model::connect(role, settings, context) {
+    let places = &loaded.places;
+    let mut connected = |role: Role, settings: &ModelSettings, place: Option<&Location>| match model::connect(
+        role, settings, context,
+    ) {
         Ok(model) => Some(model),
         Err(errors) => {
             for problem in errors.iter() {
                 let optional = keys == Keys::Optional && problem.code == Code::MissingCredential;
                 let severity = if optional { Severity::Warning } else { problem.severity };
-                problems.push(Diagnostic { severity, ..problem.clone() });
+                problems.push(Places::locate(place, Diagnostic { severity, ..problem.clone() }));
             }
             None
         }
@@ -104,12 +120,19 @@ pub(super) fn connect(
         warnings: shared_models(config),
     };
     if needed != Needed::Judge {
-        crew.users = config.users.iter().filter_map(|user| connected(Role::User, user)).collect();
-        crew.candidate = connected(Role::Candidate, &config.candidate.model);
+        crew.users = config
+            .users
+            .iter()
+            .enumerate()
+            .filter_map(|(index, user)| connected(Role::User, user, places.of_model("user", index)))
+            .collect();
+        let place = places.of_model("candidate", 0);
+        crew.candidate = connected(Role::Candidate, &config.candidate.model, place);
     }
     if needed != Needed::Talk {
-        for judge in &config.judge.models {
-            let Some(model) = connected(Role::Judge, &judge.model) else { continue };
+        for (index, judge) in config.judge.models.iter().enumerate() {
+            let place = places.of_model("judge", index);
+            let Some(model) = connected(Role::Judge, &judge.model, place) else { continue };
             for instance in 1..=judge.instances {
                 crew.judges.push(one_judge(config, &model, instance));
             }
@@ -118,7 +141,7 @@ pub(super) fn connect(
             .judge
             .confirm
             .as_ref()
-            .and_then(|settings| connected(Role::Judge, settings))
+            .and_then(|settings| connected(Role::Judge, settings, places.of_model("judging.confirm", 0)))
             .map(|model| one_judge(config, &model, 1));
     }
     crew.system = system_prompt(loaded, problems);
@@ -178,10 +201,11 @@ fn system_prompt(loaded: &Loaded, problems: &mut Diagnostics) -> Option<Arc<str>
         match loaded.candidate_files().read(path) {
             Ok(source) => return Some(source.text().into()),
             Err(error) => {
-                problems.push(
+                let unreadable =
                     Diagnostic::error(Code::Unreadable, format!("candidate.system_prompt_file: {error}"))
-                        .help("the path is relative to the configuration file"),
-                );
+                        .help("the path is relative to the configuration file");
+                let place = loaded.places.of_value("candidate.system_prompt_file");
+                problems.push(Places::locate(place, unreadable));
                 return None;
             }
         }

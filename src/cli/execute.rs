@@ -117,10 +117,14 @@ pub(super) fn execute(
     };
     let plan = plan_file(prepared, |id| status(id, CellStatus::NotStarted));
     write(&folder, |folder| folder.write_json(PLAN_FILE, &plan))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Error::Internal(error.to_string()))?;
+    // Scripts never wait, so on one thread a run of scripts does everything in the same order each time.
+    let scripted = prepared.crew.is_scripted();
+    let mut builder = if scripted {
+        tokio::runtime::Builder::new_current_thread()
+    } else {
+        tokio::runtime::Builder::new_multi_thread()
+    };
+    let runtime = builder.enable_all().build().map_err(|error| Error::Internal(error.to_string()))?;
     let meter = Arc::clone(&prepared.context.meter);
     // The end of the sweep is not the end of the run: second looks come after it.
     let sweep_ends = cancel.child_token();

@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::Global;
 use super::policy::Rules;
+use crate::config::places::Places;
 use crate::config::{BUILTIN_NAME, Config, FILE_NAMES};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
@@ -71,6 +72,8 @@ pub(super) struct Loaded {
     pub(super) base: PathBuf,
     /// The folder that the paths of the candidate are relative to.
     pub(super) candidate_folder: PathBuf,
+    /// Where its values stand.
+    pub(super) places: Places,
     pub(super) warnings: Diagnostics,
     /// Where the rules come from.
     pub(super) rules: Rules,
@@ -81,7 +84,19 @@ impl Loaded {
     pub(super) fn new(config: Config, source: Source, base: PathBuf, warnings: Diagnostics) -> Self {
         let name = source.name().to_owned();
         let candidate_folder = base.clone();
-        Self { config, source, name, base, candidate_folder, warnings, rules: Rules::AsTheyLie }
+        let places = Places::of(&source);
+        Self { config, source, name, base, candidate_folder, places, warnings, rules: Rules::AsTheyLie }
+    }
+
+    /// Itself, unless its problems refuse it.
+    pub(super) fn accepted(mut self) -> Result<Self, Error> {
+        ((), self.warnings) = self.warnings.finish(Some(()))?;
+        Ok(self)
+    }
+
+    /// Applies the changes of the command line.
+    pub(super) fn apply(&mut self, overrides: &Overrides) {
+        apply(&mut self.config, overrides, &self.base, &mut self.places);
     }
 
     /// The files its paths name: of the base branch when that judges.
@@ -100,6 +115,12 @@ impl Loaded {
 
 /// Finds and reads the configuration as it lies there, and applies the changes of the command line.
 pub(super) fn config(global: &Global, overrides: &Overrides) -> Result<Loaded, Error> {
+    salvaged(global, overrides)?.accepted()
+}
+
+/// The same with the configuration's problems among the warnings, for a command that looks for more of them in what
+/// the configuration names.
+pub(super) fn salvaged(global: &Global, overrides: &Overrides) -> Result<Loaded, Error> {
     let found = match &global.config {
         Some(path) => Some(path.clone()),
         None => FILE_NAMES.iter().find(|name| Path::new(name).is_file()).map(|name| (*name).to_owned()),
@@ -112,9 +133,11 @@ pub(super) fn config(global: &Global, overrides: &Overrides) -> Result<Loaded, E
         }
         None => (Source::new(BUILTIN_NAME, crate::config::BUILTIN), PathBuf::new()),
     };
-    let (mut config, warnings) = Config::parse(&source)?;
-    apply(&mut config, overrides, &base);
-    Ok(Loaded::new(config, source, base, warnings))
+    let (config, warnings) = Config::salvage(&source);
+    let Some(config) = config else { return Err(warnings.into()) };
+    let mut loaded = Loaded::new(config, source, base, warnings);
+    loaded.apply(overrides);
+    Ok(loaded)
 }
 
 /// The folder that the paths of a configuration start at.
@@ -148,10 +171,23 @@ fn from_here(path: &str, base: &Path) -> String {
     }
 }
 
-pub(super) fn apply(config: &mut Config, overrides: &Overrides, base: &Path) {
+fn apply(config: &mut Config, overrides: &Overrides, base: &Path, places: &mut Places) {
     let place = |flag: &str, value: &str| {
         Source::new("command line", format!("{flag} {value}")).at(1, flag.len() + 2)
     };
+    let single = [
+        ("target", &overrides.target),
+        ("candidate", &overrides.candidate),
+        ("gate.thresholds", &overrides.thresholds),
+        ("gate.baseline", &overrides.baseline),
+    ];
+    let several = [("user", overrides.user.first()), ("judge", overrides.judge.first())];
+    for (name, value) in single.map(|(name, value)| (name, value.as_ref())).into_iter().chain(several) {
+        if let Some(value) = value {
+            let flag = name.rsplit('.').next().unwrap_or(name);
+            places.replace(name, place(&format!("--{flag}"), value));
+        }
+    }
     if let Some(target) = &overrides.target {
         config.target = if crate::target::embedded::TARGETS.iter().any(|(name, _)| name == target) {
             format!("builtin:{target}")

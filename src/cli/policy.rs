@@ -72,19 +72,25 @@ impl Base {
 /// Loads what judges: configuration and changes of the command line, with the rules of the base branch where a change
 /// is proposed.
 pub(super) fn judging(global: &Global, overrides: &Overrides) -> Result<Loaded, Error> {
+    salvaged(global, overrides)?.accepted()
+}
+
+/// The same with the configuration's problems among the warnings, for a command that looks for more of them in what
+/// the configuration names.
+pub(super) fn salvaged(global: &Global, overrides: &Overrides) -> Result<Loaded, Error> {
     let env = environment();
     if !ActionsContext::is_present(&env) {
-        return load::config(global, overrides);
+        return load::salvaged(global, overrides);
     }
     let context = ActionsContext::load(&env).map_err(|error| Error::Usage(error.to_string()))?;
     let Some(base) = context.base_sha() else {
         if context.event.pull_request().is_some() && global.policy == Policy::Base {
             return Err(unreadable("its commit", "the event payload does not name it"));
         }
-        return load::config(global, overrides);
+        return load::salvaged(global, overrides);
     };
     if global.policy == Policy::Head {
-        return Ok(Loaded { rules: Rules::Proposal, ..load::config(global, overrides)? });
+        return Ok(Loaded { rules: Rules::Proposal, ..load::salvaged(global, overrides)? });
     }
     let here = std::env::current_dir().map_err(|error| Error::io(Path::new("."), error))?;
     if let Some(other) = other_repository(&here, &context) {
@@ -92,7 +98,7 @@ pub(super) fn judging(global: &Global, overrides: &Overrides) -> Result<Loaded, 
             "rules: as they lie here; this is a checkout of {other} and not of {}",
             context.repository
         ));
-        return load::config(global, overrides);
+        return load::salvaged(global, overrides);
     }
     let base = open(&here, base, &context, &env)?;
     let loaded = from_base(global, overrides, base)?;
@@ -214,16 +220,17 @@ fn from_base(global: &Global, overrides: &Overrides, mut base: Base) -> Result<L
                 Error::Usage(format!("`{path}` of the base branch cannot be read: {error}"))
             })?;
             let folder = load::folder_of(path);
-            let (mut config, warnings) = Config::parse(&source).map_err(|problems| {
+            let (config, warnings) = Config::parse(&source).map_err(|problems| {
                 output::note(&format!(
                     "the configuration is that of the base branch at {}; a pull request that repairs it needs `--policy head`",
                     base.short()
                 ));
                 Error::Invalid(problems)
             })?;
-            load::apply(&mut config, overrides, &folder);
             let mut loaded = Loaded::new(config, source, folder, warnings);
+            loaded.apply(overrides);
             if let Some(proposal) = &base.proposal {
+                loaded.places.adopt("candidate", &proposal.places);
                 loaded.config.candidate = proposal.config.candidate.clone();
                 loaded.candidate_folder.clone_from(&proposal.base);
             }

@@ -13,6 +13,7 @@ use super::progress::Progress;
 use super::trust::Trust;
 use super::{Global, output, policy};
 use crate::config::FirstSpeaker;
+use crate::config::places::Places;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
 use crate::fingerprint::sha256;
@@ -112,10 +113,10 @@ fn all(
 ) -> Result<Prepared, Error> {
     // Whoever only looks wants to see the files as they lie there.
     let loaded = match keys {
-        Keys::Optional => load::config(global, overrides)?,
+        Keys::Optional => load::salvaged(global, overrides)?,
         Keys::Needed => {
             trust.named(global, overrides)?;
-            let loaded = policy::judging(global, overrides)?;
+            let loaded = policy::salvaged(global, overrides)?;
             trust.configured(&loaded)?;
             loaded
         }
@@ -142,7 +143,10 @@ fn all(
             Some(target)
         }
         Err(errors) => {
-            problems.extend(errors);
+            let place = loaded.places.of_value("target");
+            for problem in errors.iter() {
+                problems.push(Places::locate(place, problem.clone()));
+            }
             None
         }
     };
@@ -153,13 +157,13 @@ fn all(
             Ok(planned) => plan = Some(planned),
             Err(errors) => problems.extend(errors),
         }
-        match read_thresholds(&loaded, Some(target)) {
-            Ok((read, warnings)) => {
-                problems.extend(warnings);
-                thresholds = Some(read);
-            }
-            Err(errors) => problems.extend(errors),
+    }
+    match read_thresholds(&loaded, target.as_ref()) {
+        Ok((read, warnings)) => {
+            problems.extend(warnings);
+            thresholds = Some(read);
         }
+        Err(errors) => problems.extend(errors),
     }
     let ready = target.zip(plan).zip(thresholds);
     let (((target, plan), thresholds), warnings) = problems.finish(ready)?;
@@ -215,15 +219,18 @@ pub(super) fn thresholds_source(loaded: &Loaded) -> Result<Source, Diagnostics> 
     if reference.starts_with("builtin:") {
         return thresholds::builtin(reference).ok_or_else(|| {
             let names = thresholds::BUILTIN.map(|(name, _)| name);
-            Diagnostic::error(Code::UnknownWord, format!("there are no built-in thresholds `{reference}`"))
-                .help(crate::diagnostic::did_you_mean(reference, names))
-                .into()
+            let unknown = Diagnostic::error(
+                Code::UnknownWord,
+                format!("there are no built-in thresholds `{reference}`"),
+            )
+            .help(crate::diagnostic::did_you_mean(reference, names));
+            Places::locate(loaded.places.of_value("gate.thresholds"), unknown).into()
         });
     }
     loaded.files().read(reference).map_err(|error| {
-        Diagnostic::error(Code::Unreadable, format!("gate.thresholds: {error}"))
-            .help("give a file, or one of builtin:pull-request, builtin:release, builtin:strict")
-            .into()
+        let unreadable = Diagnostic::error(Code::Unreadable, format!("gate.thresholds: {error}"))
+            .help("give a file, or one of builtin:pull-request, builtin:release, builtin:strict");
+        Places::locate(loaded.places.of_value("gate.thresholds"), unreadable).into()
     })
 }
 

@@ -4,6 +4,7 @@
 //! environment.
 
 pub mod model;
+pub mod places;
 mod roles;
 pub mod show;
 mod sweep;
@@ -247,11 +248,18 @@ impl Config {
     /// # Errors
     /// All problems at once, when one of them refuses the file; else the warnings come with the configuration.
     pub fn parse(source: &Source) -> Result<(Self, Diagnostics), Diagnostics> {
+        let (config, problems) = Self::salvage(source);
+        problems.finish(config)
+    }
+
+    /// Reads what can be read. With problems that refuse the file, the configuration is only good for finding more
+    /// problems in what it names: scripted models stand in for roles that could not be read.
+    pub fn salvage(source: &Source) -> (Option<Self>, Diagnostics) {
         let mut problems = Diagnostics::new();
         let node = yaml::parse(source, &mut problems);
         let file = node.as_ref().and_then(|node| Section::new(node, "", &mut problems));
-        let config = file.and_then(|file| Self::read(file, &mut problems));
-        problems.finish(config)
+        let config = file.map(|file| Self::read(file, &mut problems));
+        (config, problems)
     }
 
     /// The built-in configuration. A test proves that it is valid.
@@ -262,7 +270,7 @@ impl Config {
         }
     }
 
-    fn read(mut section: Section<'_>, problems: &mut Diagnostics) -> Option<Self> {
+    fn read(mut section: Section<'_>, problems: &mut Diagnostics) -> Self {
         let file = &mut section;
         check_schema(file, SCHEMA, problems);
         let target = file.text("target", problems).unwrap_or_else(|| "builtin:si".to_owned());
@@ -279,12 +287,24 @@ impl Config {
         let prices = file.text("prices", problems);
         let ca_cert = file.text("ca_cert", problems);
         section.finish(problems);
-        Some(Self {
+        // A role that could not be read has left a problem that refuses the file.
+        let script = |model: &str| ModelSettings { model: model.to_owned(), ..ModelSettings::default() };
+        Self {
             target,
             persona_files,
-            users: users?,
-            candidate: candidate?,
-            judge: judge?,
+            users: users.unwrap_or_else(|| vec![script("scripted/person")]),
+            candidate: candidate.unwrap_or_else(|| Candidate {
+                model: script("scripted/careful"),
+                name: None,
+                system_prompt: None,
+                system_prompt_file: None,
+            }),
+            judge: judge.unwrap_or_else(|| Judge {
+                models: vec![JudgeModel { model: script("scripted/rules"), instances: 1 }],
+                reasks: 0,
+                ahead: Ahead::default(),
+                confirm: None,
+            }),
             sweep,
             concurrency,
             budget,
@@ -293,7 +313,7 @@ impl Config {
             out,
             prices,
             ca_cert,
-        })
+        }
     }
 }
 

@@ -104,12 +104,11 @@ fn model(s: &mut Section<'_>, problems: &mut Diagnostics) -> Option<ModelSetting
     // A chatbot behind HTTP or a local program has no model id.
     let named = matches!(provider.as_deref(), Some("http" | "command"));
     let model = if named {
-        s.text("model", problems).unwrap_or_default()
+        s.text("model", problems).or_else(|| Some(String::new()))
     } else {
-        s.required_text("model", problems)?
+        s.required_text("model", problems)
     };
     let mut settings = ModelSettings {
-        model,
         provider,
         api: s.word("api", &apis, problems),
         base_url: s.text("base_url", problems),
@@ -164,6 +163,7 @@ fn model(s: &mut Section<'_>, problems: &mut Diagnostics) -> Option<ModelSetting
         settings.command = command(&mut inner, problems);
         inner.finish(problems);
     }
+    settings.model = model?;
     Some(settings)
 }
 
