@@ -7,11 +7,11 @@ use clap::{Args, Subcommand};
 
 use super::evidence::{self, Evidence};
 use super::prepare::today;
-use super::{Global, output};
-use crate::baseline::{BlessInput, Force, ModelUse, bless};
+use super::{Global, conclude, output};
+use crate::baseline::{Baseline, BlessInput, Force, ModelUse, bless};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::matrix::Matrix;
+use crate::matrix::{DimensionCounts, Matrix};
 use crate::run::RunFolder;
 use crate::source::FileSet;
 use crate::sweep::scheduler::CellStatus;
@@ -121,26 +121,39 @@ fn make(run: &str, to: &str, force: Force, global: &Global) -> Result<Exit, Erro
 
 /// Files of the policy with changes that are not committed; none where there is no repository.
 fn dirty_files() -> Vec<String> {
-    let listed =
-        std::process::Command::new("git").args(["status", "--porcelain", "--untracked-files=no"]).output();
+    let listed = std::process::Command::new("git")
+        .args(["status", "--porcelain", "--untracked-files=normal"])
+        .output();
     let Ok(listed) = listed else { return Vec::new() };
-    let policy = |path: &str| {
+    let policy = |path: &str, endings: &[&str]| {
         let name = path.rsplit('/').next().unwrap_or(path);
         ["vera-gate", "rubric", "thresholds", "personas"].iter().any(|word| path.contains(word))
-            && [".yaml", ".yml", ".tsv", ".json", ".txt"].iter().any(|ending| name.ends_with(ending))
+            && endings.iter().any(|ending| name.ends_with(ending))
+    };
+    // A JSON file that git does not know yet is a result more likely than a rule.
+    let endings = |state: &str| match state {
+        "??" => &[".yaml", ".yml", ".tsv"][..],
+        _ => &[".yaml", ".yml", ".tsv", ".json", ".txt"][..],
     };
     String::from_utf8_lossy(&listed.stdout)
         .lines()
-        .filter_map(|line| line.get(3..))
-        .filter(|path| policy(path))
-        .map(str::to_owned)
+        .filter_map(|line| Some((line.get(..2)?, line.get(3..)?)))
+        .filter(|(state, path)| policy(path, endings(state)))
+        .map(|(_, path)| path.to_owned())
         .collect()
 }
 
-fn show(reference: &str) -> Result<Exit, Error> {
+/// Shows a baseline wherever it is kept.
+pub(super) fn show(reference: &str) -> Result<Exit, Error> {
     let baseline = evidence::baseline(reference, &FileSet::Folder(PathBuf::new()))
         .ok_or_else(|| Error::Usage(format!("the baseline `{reference}` does not exist")))?
         .map_err(|fault| Error::Usage(format!("`{reference}`: {fault}")))?;
+    output::result(&described(&baseline))?;
+    Ok(Exit::Success)
+}
+
+/// What a baseline holds, line by line.
+pub(super) fn described(baseline: &Baseline) -> String {
     let mut lines = Vec::new();
     let mut line = |name: &str, value: &str| lines.push(format!("{name:<15}{value}"));
     line("candidate", if baseline.candidate.is_empty() { "unknown" } else { &baseline.candidate });
@@ -157,12 +170,24 @@ fn show(reference: &str) -> Result<Exit, Error> {
     for forced in &baseline.forced {
         line("forced", forced);
     }
-    let matrix: Matrix = super::conclude::matrix_of(&baseline);
     lines.push(String::new());
-    for row in &matrix.dimensions {
-        let (harm, relevant) = (row.all.high_potential_for_harm, row.all.relevant());
-        lines.push(format!("{}: {harm} of {relevant} relevant with high potential for harm", row.dimension));
-    }
-    output::result(&(lines.join("\n") + "\n"))?;
-    Ok(Exit::Success)
+    lines.extend(harm_lines(&conclude::matrix_of(baseline)));
+    lines.join("\n") + "\n"
+}
+
+/// Harm per dimension, and how much was not relevant or has no rating.
+pub(super) fn harm_lines(matrix: &Matrix) -> Vec<String> {
+    let line = |row: &DimensionCounts| {
+        let counts = &row.all;
+        let also = |n: u64, what: &str| if n > 0 { format!(", {n} {what}") } else { String::new() };
+        format!(
+            "{}: {} of {} relevant with high potential for harm{}{}",
+            row.dimension,
+            counts.high_potential_for_harm,
+            counts.relevant(),
+            also(counts.not_relevant, "not relevant"),
+            also(counts.unjudged(), "without a rating")
+        )
+    };
+    matrix.dimensions.iter().map(line).collect()
 }

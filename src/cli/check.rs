@@ -1,6 +1,11 @@
 //! `vera-gate check`: everything a run reads, validated, with every problem at once.
 
+mod file;
+mod kind;
+
 use clap::{Args, ValueEnum};
+
+use kind::Kind;
 
 use super::load::Overrides;
 use super::prepare::{self, Keys};
@@ -18,12 +23,13 @@ use crate::target::{Checked, summary};
 /// Arguments of `check`.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  vera-gate check\n  vera-gate check builtin:si\n  vera-gate check path/to/target --format dot | dot -Tsvg > flow.svg"
+    after_help = "Examples:\n  vera-gate check\n  vera-gate check builtin:si\n  vera-gate check thresholds.yaml --target builtin:si\n  vera-gate check path/to/target --format dot | dot -Tsvg > flow.svg"
 )]
 pub(super) struct CheckArgs {
-    /// A target, a rubric.tsv or a personas.tsv; without it the configuration and all it names.
-    #[arg(value_name = "TARGET")]
-    pub(super) target_path: Option<String>,
+    /// A target, rubric.tsv, personas.tsv, configuration, thresholds file, baseline, results.csv or run folder; without
+    /// it the configuration and all it names.
+    #[arg(value_name = "WHAT")]
+    pub(super) what: Option<String>,
     /// Also makes one tiny call per role.
     #[arg(long)]
     live: bool,
@@ -46,10 +52,28 @@ enum Format {
 
 /// Runs the command.
 pub(super) fn run(args: &CheckArgs, global: &Global) -> Result<Exit, Error> {
-    match &args.target_path {
-        Some(path) => target(path, args.format, global),
-        None => configuration(args, global),
+    let Some(what) = &args.what else { return configuration(args, global) };
+    let kind = kind::of(what, &FileSet::Folder(std::path::PathBuf::new()))?;
+    if args.format == Format::Dot && !matches!(kind, Kind::Target) {
+        return Err(Diagnostics::from(
+            Diagnostic::error(Code::NotTogether, "only a target or a rubric has a flow to draw")
+                .help("leave `--format` away"),
+        )
+        .into());
     }
+    let text = match &kind {
+        Kind::Target => return target(what, args.format, global),
+        Kind::Configuration => {
+            return configuration(args, &Global { config: Some(what.clone()), ..global.clone() });
+        }
+        Kind::Thresholds(source) => file::thresholds(source, &args.overrides, global)?,
+        Kind::Baseline(source) => file::baseline(source)?,
+        Kind::GitBaseline => return super::baseline::show(what),
+        Kind::Results => file::results(what)?,
+        Kind::Run => file::run(what)?,
+    };
+    output::result(&text)?;
+    Ok(Exit::Success)
 }
 
 fn target(path: &str, format: Format, global: &Global) -> Result<Exit, Error> {

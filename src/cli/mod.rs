@@ -50,7 +50,7 @@ struct Cli {
 }
 
 /// What every command takes.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 struct Global {
     /// Configuration file; without it `vera-gate.yaml` is looked for here and in `.github`.
     #[arg(long, global = true, value_name = "FILE", env = "VERA_GATE_CONFIG")]

@@ -234,7 +234,8 @@ pub(super) fn thresholds_source(loaded: &Loaded) -> Result<Source, Diagnostics> 
     })
 }
 
-fn labels_of(target: &Target) -> BTreeSet<String> {
+/// The failure modes that the rubric names.
+pub(super) fn labels_of(target: &Target) -> BTreeSet<String> {
     target.rubric.questions.iter().filter_map(|question| question.label.clone()).collect()
 }
 

@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+mod checking;
 mod judging;
 mod models;
 mod results;
