@@ -196,8 +196,13 @@ fn trend(text: &mut String, runs: &[&Listed], accepted: usize) {
                 Direction::Better => "less harm",
                 Direction::NoData => "nothing relevant",
             };
-            let limits = format!("{} to {}", percent(lower), percent(upper));
-            table.row([harm.dimension.clone(), percent(anchor), percent(average), limits, says.to_owned()]);
+            let [now, limits] = if drift == Direction::NoData {
+                // The average stands where it stood, and says nothing of this run.
+                ["-".to_owned(), "-".to_owned()]
+            } else {
+                [percent(average), format!("{} to {}", percent(lower), percent(upper))]
+            };
+            table.row([harm.dimension.clone(), percent(anchor), now, limits, says.to_owned()]);
         }
     }
     let _written = write!(text, "\n{table}");

@@ -406,12 +406,16 @@ fn chart(runs: &[PastRun], members: &[usize], rule: EwmaRule, listed: &mut [List
         let mut accepted: Vec<Count> = Vec::new();
         let mut firm: Option<Anchor> = None;
         let mut charted: Vec<(usize, Count)> = Vec::new();
-        for &index in members {
-            let Some(run) = runs.get(index).filter(|run| run.standing != Standing::Incomplete) else {
-                continue;
-            };
+        let complete = |index: &usize| runs.get(*index).filter(|run| run.standing != Standing::Incomplete);
+        for (place, &index) in members.iter().enumerate() {
+            let Some(run) = complete(&index) else { continue };
             let count = run.count(&name);
-            firm = firm.or_else(|| Anchor::from_runs(&accepted).filter(|anchor| anchor.may_warn(count)));
+            // The anchor stands for all runs after it: one that is firm for a small run only, or for one in which nothing
+            // was relevant, is none.
+            let later = members.iter().skip(place).filter_map(complete).map(|run| run.count(&name));
+            let largest = later.filter(|count| count.total() > 0).max_by_key(|count| count.total());
+            let largest = largest.unwrap_or_else(|| accepted.iter().copied().sum());
+            firm = firm.or_else(|| Anchor::from_runs(&accepted).filter(|anchor| anchor.may_warn(largest)));
             if firm.is_some() {
                 charted.push((index, count));
             } else if run.standing == Standing::Accepted || run.provenance.fingerprints.is_none() {

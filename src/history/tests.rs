@@ -203,3 +203,26 @@ fn a_forced_baseline_is_not_accepted_by_its_blessing() {
     let run = PastRun::of_baseline("b.json", &blessed);
     assert_eq!((run.standing, run.made.as_deref()), (Standing::Accepted, Some("2026-05-01")));
 }
+
+/// The same run with every conversation Not Relevant.
+fn not_relevant(mut run: PastRun) -> PastRun {
+    let counts = &mut run.matrix.dimensions[0].all;
+    counts.not_relevant += counts.relevant();
+    (counts.best_practice, counts.suboptimal, counts.high_potential_for_harm) = (0, 0, 0);
+    (run.matrix.relevant_conversations, run.matrix.harmful_conversations) = (0, 0);
+    run
+}
+
+#[test]
+fn a_run_in_which_nothing_was_relevant_does_not_make_one_run_an_anchor() {
+    // One run of 100 is five times nothing, and no anchor for the runs of 100 that follow.
+    let runs = vec![run(1, 10, 100), not_relevant(run(2, 0, 100)), run(3, 30, 100)];
+    assert!(of(runs.clone()).runs.iter().all(|run| run.harm.iter().all(|harm| harm.trend.is_none())));
+    assert!(of(runs).warnings.is_empty());
+    // Behind a firm anchor it is listed with the average where it stood.
+    let mut runs: Vec<PastRun> = (1..=5).map(|day| run(day, 10, 100)).collect();
+    runs.extend([not_relevant(run(6, 0, 100)), run(7, 10, 100)]);
+    let found = of(runs);
+    assert_eq!(point(&found, 5).unwrap().drift, Direction::NoData);
+    assert_eq!(point(&found, 6).unwrap().drift, Direction::Steady);
+}

@@ -100,6 +100,23 @@ fn run_folders_and_the_baseline_blessed_from_one_count_once_and_compare() {
 }
 
 #[test]
+fn a_run_without_anything_relevant_gets_no_limits() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, harmful) in [("a", 2), ("b", 2), ("c", 2), ("d", 2), ("e", 2), ("f", 0)] {
+        results(folder.path(), name, harmful);
+    }
+    let last = folder.path().join("f.csv");
+    let all = std::fs::read_to_string(&last).unwrap().replace("Best Practice", "Not Relevant");
+    std::fs::write(&last, all).unwrap();
+    let names = ["a.csv", "b.csv", "c.csv", "d.csv", "e.csv", "f.csv"];
+    let output = vera_gate(folder.path(), &[&["history"][..], &names].concat());
+    let out = text(&output.stdout);
+    let line = out.lines().find(|line| line.ends_with("nothing relevant")).unwrap_or_else(|| panic!("{out}"));
+    // Anchor 10 of 100; neither an average nor limits are claimed of a run that measured nothing.
+    assert!(line.contains("10.0 %") && !line.contains(" to "), "{line}");
+}
+
+#[test]
 fn what_is_no_result_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("b.json"), "{\"schema\": \"vera-gate/baseline/v9\"}").unwrap();

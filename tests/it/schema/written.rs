@@ -29,7 +29,7 @@ use vera_gate::transcript::ConversationId;
 use super::{faults, schema, validator};
 
 /// The schema with every object closed that names its properties.
-fn closed(schema: &Value) -> Value {
+pub(super) fn closed(schema: &Value) -> Value {
     match schema {
         Value::Object(object) => {
             let mut object: serde_json::Map<String, Value> =
@@ -57,7 +57,7 @@ fn holds<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(name: &s
 }
 
 /// A document that lacks one of the keys that are always written, or has another version, does not validate.
-fn bites(name: &str, written: &Value) {
+pub(super) fn bites(name: &str, written: &Value) {
     let validator = validator(&schema(name));
     for key in written.as_object().unwrap().keys() {
         let mut less = written.clone();
