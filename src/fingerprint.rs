@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 /// SHA-256 in lower-case hexadecimal.
 pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
-    Sha256::digest(bytes.as_ref()).iter().map(|byte| format!("{byte:02x}")).fold(String::new(), |a, b| a + &b)
+    hexadecimal(&Sha256::digest(bytes.as_ref()))
 }
 
 /// SHA-256 over several texts, each framed by its length, so that no two different lists agree.
@@ -14,7 +14,14 @@ pub fn sha256_of_parts<'a>(parts: impl IntoIterator<Item = &'a str>) -> String {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).fold(String::new(), |a, b| a + &b)
+    hexadecimal(&hash.finalize())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or('0');
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]

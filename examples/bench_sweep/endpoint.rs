@@ -144,10 +144,11 @@ async fn chat(body: &[u8], shared: &RefCell<(State, Delays)>) -> Result<String> 
         state.seen.longest_chain = state.seen.longest_chain.max(chain.delays);
         let text = match options(body) {
             Some(options) => {
-                // The first question asks whether there is any risk; from there the clean walk.
-                let yes = !std::mem::replace(&mut chain.judged, true);
-                let is_yes = |option: &&String| option.eq_ignore_ascii_case("yes");
-                let chosen = options.iter().find(|option| is_yes(option) == yes).or_else(|| options.first());
+                // The first question asks whether there is any risk; from there the clean walk through all
+                // dimensions: no failure, and the risk is immediate, which is the last answer where there is no No.
+                let wanted = if std::mem::replace(&mut chain.judged, true) { "no" } else { "yes" };
+                let named = options.iter().find(|option| option.eq_ignore_ascii_case(wanted));
+                let chosen = named.or_else(|| options.last());
                 json!({"reasoning": "as the measurement wants it", "answer": chosen}).to_string()
             }
             None if find(body, b"bench-user").is_some() => format!("{MARK}{number}# {PERSON}"),

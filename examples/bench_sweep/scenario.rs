@@ -19,9 +19,9 @@ use vera_gate::source::FileSet;
 use vera_gate::sweep::event::Event;
 use vera_gate::sweep::journal::{Journal, Journaled, PlanKey};
 use vera_gate::sweep::plan::Plan;
-use vera_gate::sweep::scheduler::{CellStatus, Keeper, Work, run};
-use vera_gate::target::rubric::{Graph, Semantics};
-use vera_gate::target::{Target, load};
+use vera_gate::sweep::scheduler::{CellStatus, Keeper, Progress, Work, judge_all, run};
+use vera_gate::target::load;
+use vera_gate::target::rubric::Semantics;
 use vera_gate::transcript::{Transcript, write_jsonl};
 
 use crate::Result;
@@ -142,6 +142,14 @@ async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
     let mut sweep = Config::builtin().sweep;
     sweep.runs = scenario.runs;
     sweep.max_messages = scenario.messages;
+    let judges = match scenario.measured {
+        Measured::Conversations => Vec::new(),
+        Measured::Judging(ahead) => {
+            let model = model(Role::Judge)?;
+            let id = JudgeId { model: model.identity().name(), instance: 1 };
+            vec![Judge { model, id, reasks: 0, ahead, semantics: Semantics::default() }]
+        }
+    };
     let work = Arc::new(Work {
         plan: Arc::new(Plan::new(&target, &sweep, &["bench".to_owned()]).map_err(said)?),
         target: Arc::clone(&target),
@@ -149,7 +157,7 @@ async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
         system: Some(vera_gate::sweep::conversation::CHATBOT_SYSTEM.into()),
         users: vec![model(Role::User)?],
         candidate: model(Role::Candidate)?,
-        judges: Vec::new(),
+        judges,
         conversations: ALL,
         cancel: stop.clone(),
         abort: stop,
@@ -162,23 +170,12 @@ async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
         Measured::Judging(_) => conversations(&work),
     };
     let (started, used) = (Instant::now(), processor_seconds());
-    match scenario.measured {
-        Measured::Conversations => {
-            let progress = run(Arc::clone(&work)).await;
-            let held =
-                progress.statuses.values().filter(|status| matches!(status, CellStatus::Held { .. })).count();
-            if held != work.plan.cells.len() {
-                return Err(format!("{held} of {} conversations were held", work.plan.cells.len()).into());
-            }
-        }
-        Measured::Judging(ahead) => {
-            let model = model(Role::Judge)?;
-            let id = JudgeId { model: model.identity().name(), instance: 1 };
-            let judge = Judge { model, id, reasks: 0, ahead, semantics: Semantics::default() };
-            judged(&target, &judge, &transcripts).await?;
-        }
-    }
+    let progress = match scenario.measured {
+        Measured::Conversations => run(Arc::clone(&work)).await,
+        Measured::Judging(_) => judge_all(Arc::clone(&work), transcripts).await,
+    };
     let (wall, processor) = (started.elapsed().as_secs_f64(), processor_seconds() - used);
+    whole(&work, &progress)?;
     let seen = ask_endpoint(address).await?;
     let shared = seen.delays / scenario.at_once as f64;
     let ideal = match scenario.measured {
@@ -227,16 +224,19 @@ fn conversations(work: &Work) -> Vec<Transcript> {
         .collect()
 }
 
-async fn judged(target: &Target, judge: &Judge, transcripts: &[Transcript]) -> Result<()> {
-    let graph = Graph::new(&target.rubric);
-    let all = transcripts.iter().map(|transcript| judge.evaluate(target, &graph, transcript));
-    for assessment in futures::future::join_all(all).await {
-        let assessment = assessment?;
-        if let Some(failure) = assessment.failures.first() {
-            return Err(format!("question {} has no answer: {}", failure.question, failure.detail).into());
-        }
+/// Holds that everything was done: what failed early would measure nothing.
+fn whole(work: &Work, progress: &Progress) -> Result<()> {
+    let held = progress.statuses.values().filter(|status| matches!(status, CellStatus::Held { .. })).count();
+    let planned = work.plan.cells.len();
+    if held != planned || progress.assessments.len() != planned * work.judges.len() {
+        return Err(format!("{held} of {planned} conversations, {:?}", progress.stopped).into());
     }
-    Ok(())
+    match progress.assessments.iter().find_map(|assessment| assessment.failures.first()) {
+        Some(failure) => {
+            Err(format!("question {} has no answer: {}", failure.question, failure.detail).into())
+        }
+        None => Ok(()),
+    }
 }
 
 async fn ask_endpoint(address: &str) -> Result<Seen> {

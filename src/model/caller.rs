@@ -4,7 +4,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use tokio::sync::{AcquireError, Semaphore};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +15,7 @@ use super::gate::Gate;
 use super::meter::Meter;
 use super::text::{Secrets, one_line};
 use super::transport::{Complete, Transport};
+use super::turnstile::Turnstile;
 use super::wire::{Answer, Fault, RawReply, Retry, WireCall};
 use super::{Failure, ModelError, Role};
 
@@ -58,9 +58,9 @@ pub(crate) struct Caller {
     pub(crate) transport: Transport,
     pub(crate) gate: Arc<Gate>,
     /// Calls of this role at the same time.
-    pub(crate) slots: Semaphore,
+    pub(crate) slots: Arc<Turnstile>,
     /// Calls of all roles at the same time.
-    pub(crate) calls: Arc<Semaphore>,
+    pub(crate) calls: Arc<Turnstile>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) cancel: CancellationToken,
     pub(crate) clock: Clock,
@@ -92,6 +92,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) parse: &'a (dyn Fn(&RawReply, SystemTime) -> Result<Answer, Fault> + Send + Sync),
     pub(crate) complete: Option<Complete<'a>>,
     pub(crate) repeat: Repeat,
+    /// How many messages of its conversation the call has behind it: fewer go first.
+    pub(crate) behind: u32,
 }
 
 impl Caller {
@@ -192,19 +194,22 @@ impl Caller {
         plan: &Plan<'_>,
         attempts: u32,
     ) -> Result<(Result<Answer, Fault>, Option<RawReply>), ModelError> {
-        let ended = |error: AcquireError| self.error(Failure::Cancelled, &error.to_string(), attempts);
-        let _permits = loop {
+        let (_slot, place, _call) = loop {
             // A wait holds no permit: it must not keep calls to other providers from going out.
             if let Some(left) = self.gate.held(self.clock.now()) {
                 self.wait_for_gate(left, attempts).await?;
                 continue;
             }
-            let permits =
-                (self.slots.acquire().await.map_err(ended)?, self.calls.acquire().await.map_err(ended)?);
+            let permits = (
+                self.slots.enter(self.role, plan.behind).await,
+                self.gate.place(self.role, plan.behind).await,
+                self.calls.enter(self.role, plan.behind).await,
+            );
             if self.gate.held(self.clock.now()).is_none() {
                 break permits;
             }
         };
+        let entered = self.gate.enter(place);
         if let Some(last) = self.gate.broken(self.clock.now()) {
             let message = format!("not called, because the last calls in a row failed: {last}");
             return Err(self.error(Failure::Overload, &message, attempts));
@@ -227,10 +232,14 @@ impl Caller {
             },
         };
         drop(ticket);
-        Ok(match sent {
+        let (answer, raw) = match sent {
             Ok(raw) => ((plan.parse)(&raw, self.clock.wall()), Some(raw)),
             Err(fault) => (Err(fault), None),
-        })
+        };
+        if answer.as_ref().is_err_and(|fault| matches!(fault.failure, Failure::Rate | Failure::Overload)) {
+            self.gate.narrow(&entered);
+        }
+        Ok((answer, raw))
     }
 
     async fn wait_for_gate(&self, left: Duration, attempts: u32) -> Result<(), ModelError> {

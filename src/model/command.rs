@@ -13,13 +13,14 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::endpoint::author_word;
 use super::http_endpoint::own_replies;
 use super::provider::price;
 use super::text::{Hidden, Secrets, one_line};
+use super::turnstile::Turnstile;
 use super::wire::{Answer, text_at};
 use super::{
     ChatModel, ChatRequest, Exchange, Failure, ModelContext, ModelError, ModelIdentity, Outcome, Role, Usage,
@@ -45,7 +46,7 @@ pub(crate) struct CommandModel {
     limit: Duration,
     secrets: Secrets,
     context: ModelContext,
-    slots: Semaphore,
+    slots: Arc<Turnstile>,
     processes: SyncMutex<BTreeMap<String, Arc<Mutex<Process>>>>,
     /// Messages that were answered, by conversation.
     talked: SyncMutex<BTreeMap<String, u64>>,
@@ -82,7 +83,7 @@ impl CommandModel {
             limit,
             secrets,
             context: context.clone(),
-            slots: Semaphore::new(permits.min(Semaphore::MAX_PERMITS)),
+            slots: Turnstile::new(permits),
             processes: SyncMutex::default(),
             talked: SyncMutex::default(),
         }
@@ -319,14 +320,9 @@ impl ChatModel for CommandModel {
     fn reply<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<Exchange, ModelError>> {
         Box::pin(async move {
             let work = async {
-                let _slot =
-                    self.slots.acquire().await.map_err(|error| self.error(Failure::Cancelled, error))?;
-                let _call = self
-                    .context
-                    .calls
-                    .acquire()
-                    .await
-                    .map_err(|error| self.error(Failure::Cancelled, error))?;
+                let behind = request.behind();
+                let _slot = self.slots.enter(self.role, behind).await;
+                let _call = self.context.calls.enter(self.role, behind).await;
                 let _ticket = self
                     .context
                     .meter

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::cassette::Cassette;
@@ -14,6 +13,8 @@ use super::clock::Clock;
 use super::gate::Gates;
 use super::meter::{Budget, Meter};
 use super::prices::PriceTable;
+use super::transport::Clients;
+use super::turnstile::Turnstile;
 use super::{Failure, Role};
 
 /// Looks up environment variables. The process environment is read by the caller, not here.
@@ -159,8 +160,10 @@ pub struct ModelContext {
     pub clock: Clock,
     /// Seed of the scripted models that have none of their own.
     pub seed: u64,
+    /// HTTP clients, made with `env` when the first role connects.
+    pub(crate) clients: Clients,
     /// Calls of all roles at the same time.
-    pub(crate) calls: Arc<Semaphore>,
+    pub(crate) calls: Arc<Turnstile>,
 }
 
 impl ModelContext {
@@ -182,15 +185,15 @@ impl ModelContext {
             ca_cert: None,
             clock,
             seed: 0,
-            calls: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
+            clients: Clients::default(),
+            calls: Turnstile::new(usize::MAX),
         }
     }
 
     /// Lets at most so many calls of all roles out at the same time, at least one.
     #[must_use]
     pub fn limit_calls(mut self, most: u32) -> Self {
-        let most = usize::try_from(most.max(1)).unwrap_or(usize::MAX);
-        self.calls = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+        self.calls = Turnstile::new(usize::try_from(most).unwrap_or(usize::MAX));
         self
     }
 }

@@ -108,7 +108,7 @@ impl Draft<'_> {
         for part in path.rsplit('.') {
             value = Value::Object(Map::from_iter([(part.to_owned(), value)]));
         }
-        merge(&mut self.body, &value);
+        merge(&mut self.body, value);
     }
 
     /// Sets a parameter that the provider may refuse, unless it has.
@@ -157,27 +157,27 @@ impl Draft<'_> {
         for (name, value) in &self.endpoint.headers.0 {
             self.headers.set(name, value.clone());
         }
-        merge(&mut self.body, &Value::Object(self.endpoint.extra_body.clone()));
+        merge(&mut self.body, Value::Object(self.endpoint.extra_body.clone()));
         let method = "POST".to_owned();
         WireCall {
             method,
             url: self.url,
             headers: self.headers,
-            body: self.body.to_string().into_bytes(),
+            body: self.body.to_string().into(),
             sent: self.sent,
         }
     }
 }
 
 /// Lays `over` on `base`: objects are merged, everything else is replaced.
-fn merge(base: &mut Value, over: &Value) {
+fn merge(base: &mut Value, over: Value) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
             for (name, value) in over {
-                merge(base.entry(name.clone()).or_insert(Value::Null), value);
+                merge(base.entry(name).or_insert(Value::Null), value);
             }
         }
-        (base, over) => *base = over.clone(),
+        (base, over) => *base = over,
     }
 }
 

@@ -34,6 +34,7 @@ pub mod scripted;
 mod sse;
 pub mod text;
 mod transport;
+mod turnstile;
 mod wire;
 
 use std::fmt;
@@ -150,6 +151,13 @@ pub struct ChatRequest {
     pub output_scale: u32,
     /// The rubric question a judge call asks, for the scripted judge and for logs; never sent to a provider.
     pub question: Option<QuestionTag>,
+}
+
+impl ChatRequest {
+    /// How many messages of its conversation it has behind it: all conversations have the same end in sight.
+    fn behind(&self) -> u32 {
+        u32::try_from(self.messages.len()).unwrap_or(u32::MAX)
+    }
 }
 
 /// Names the rubric question of a judge call.

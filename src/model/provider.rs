@@ -127,7 +127,13 @@ impl ChatModel for ProviderModel {
             }
             let build = |adapted: &Adapted| Ok(build(self.wire, &self.endpoint, request, adapted));
             let parse = |reply: &RawReply, now: SystemTime| parse(self.wire, &self.endpoint, reply, now);
-            let plan = Plan { build: &build, parse: &parse, complete: None, repeat: Repeat::Harmless };
+            let plan = Plan {
+                build: &build,
+                parse: &parse,
+                complete: None,
+                repeat: Repeat::Harmless,
+                behind: request.behind(),
+            };
             let returned = self.caller.call(&plan).await?;
             Ok(self.exchange(request, returned.answer, returned.attempts))
         })

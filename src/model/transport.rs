@@ -1,6 +1,8 @@
 //! One HTTP request: client, certificates, proxies, timeouts, size cap. The only place that touches reqwest.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::{Certificate, Client, NoProxy, Proxy, redirect};
@@ -27,6 +29,23 @@ pub(crate) struct Timeouts {
 /// Whether a body that arrives piece by piece is complete already.
 pub(crate) type Complete<'a> = &'a (dyn Fn(&[u8]) -> bool + Send + Sync);
 
+/// The clients of a run, one for each limit on connecting: roles share connections, and certificates are read once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clients(Arc<Mutex<BTreeMap<(Duration, Option<PathBuf>), Client>>>);
+
+impl Clients {
+    fn of(&self, env: &EnvLookup, ca_cert: Option<&Path>, connect: Duration) -> Result<Client, String> {
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (connect, ca_cert.map(Path::to_owned));
+        if let Some(client) = clients.get(&key) {
+            return Ok(client.clone());
+        }
+        let client = http_client(env, ca_cert, connect)?;
+        clients.insert(key, client.clone());
+        Ok(client)
+    }
+}
+
 /// Sends requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
@@ -35,9 +54,14 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// A transport with its own client.
-    pub(crate) fn new(env: &EnvLookup, ca_cert: Option<&Path>, timeouts: Timeouts) -> Result<Self, String> {
-        Ok(Self { client: http_client(env, ca_cert, timeouts.connect)?, timeouts })
+    /// A transport over one of the run's clients.
+    pub(crate) fn new(
+        clients: &Clients,
+        env: &EnvLookup,
+        ca_cert: Option<&Path>,
+        timeouts: Timeouts,
+    ) -> Result<Self, String> {
+        Ok(Self { client: clients.of(env, ca_cert, timeouts.connect)?, timeouts })
     }
 
     /// Sends one request and reads the whole reply, or up to where `complete` says that it ends.

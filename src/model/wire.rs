@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use super::hints::Hint;
@@ -78,7 +79,7 @@ pub(crate) struct WireCall {
     /// Headers, keys included.
     pub(crate) headers: Headers,
     /// Body as it goes out.
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: Bytes,
     /// The droppable parameters in it, under the name that this wire gives them.
     pub(crate) sent: Vec<(Param, &'static str)>,
 }

@@ -84,9 +84,10 @@ pub struct Setting<'a> {
     pub candidate: &'a dyn ChatModel,
 }
 
-/// A side's next message.
+/// A message; its text is shared with the requests that repeat it.
 struct Said {
-    text: String,
+    speaker: Speaker,
+    text: Arc<str>,
     flags: Vec<TurnFlag>,
 }
 
@@ -98,7 +99,7 @@ struct Held<'a> {
     /// Names the calls: the conversation, and the attempt after the first.
     call: String,
     user_system: Arc<str>,
-    turns: Vec<Turn>,
+    turns: Vec<Said>,
 }
 
 /// Holds one conversation from its first message to its end. `attempt` counts from 1.
@@ -130,7 +131,15 @@ pub async fn hold(
         risk_level: persona.risk_level,
         user_model: cell.user_model.clone(),
         run: cell.run,
-        turns: held.turns,
+        turns: held
+            .turns
+            .into_iter()
+            .map(|said| Turn {
+                speaker: said.speaker,
+                text: said.text.as_ref().to_owned(),
+                flags: said.flags,
+            })
+            .collect(),
         end,
     })
 }
@@ -145,18 +154,18 @@ impl Held<'_> {
             FirstSpeaker::Chatbot => Speaker::Chatbot,
         };
         if let Some(text) = &sweep.first_message {
-            self.say(speaker, Said { text: text.clone(), flags: vec![TurnFlag::Scripted] });
+            self.say(speaker, text, vec![TurnFlag::Scripted]);
             speaker = speaker.other();
         } else if let (Speaker::Chatbot, Some(text)) = (speaker, greeting) {
-            self.say(speaker, Said { text, flags: Vec::new() });
+            self.say(speaker, &text, Vec::new());
             speaker = speaker.other();
         }
         while self.turns.len() < limit {
-            let said = match speaker {
+            let (text, flags) = match speaker {
                 Speaker::User => self.user_message().await?,
                 Speaker::Chatbot => self.chatbot_message().await?,
             };
-            self.say(speaker, said);
+            self.say(speaker, &text, flags);
             if speaker == Speaker::User && self.person_left() {
                 return Ok(EndReason::PersonaEnded);
             }
@@ -170,8 +179,8 @@ impl Held<'_> {
         Ok(EndReason::TurnLimit)
     }
 
-    fn say(&mut self, speaker: Speaker, said: Said) {
-        self.turns.push(Turn { speaker, text: said.text, flags: said.flags });
+    fn say(&mut self, speaker: Speaker, text: &str, flags: Vec<TurnFlag>) {
+        self.turns.push(Said { speaker, text: text.into(), flags });
     }
 
     fn person_left(&self) -> bool {
@@ -196,7 +205,8 @@ impl Held<'_> {
             .turns
             .iter()
             .map(|turn| {
-                if turn.speaker == own { Message::assistant(&*turn.text) } else { Message::user(&*turn.text) }
+                let text = Arc::clone(&turn.text);
+                if turn.speaker == own { Message::assistant(text) } else { Message::user(text) }
             })
             .collect();
         if messages.is_empty() {
@@ -223,7 +233,7 @@ impl Held<'_> {
     }
 
     /// A message of the person that keeps to the role, within bounds.
-    async fn user_message(&mut self) -> Result<Said, NotHeld> {
+    async fn user_message(&mut self) -> Result<(String, Vec<TurnFlag>), NotHeld> {
         let own: Vec<&str> = self.persona.cells.values().map(String::as_str).collect();
         let message = self.due();
         let mut last = NotHeld::NoUserMessage { outcome: Outcome::Empty, message };
@@ -236,7 +246,7 @@ impl Held<'_> {
                         flags.push(TurnFlag::Truncated);
                     }
                     match role::check(&exchange.text, &self.user_system, &own) {
-                        None => return Ok(Said { text: exchange.text, flags }),
+                        None => return Ok((exchange.text, flags)),
                         Some(how) => last = NotHeld::Invalid { how, message },
                     }
                 }
@@ -249,7 +259,7 @@ impl Held<'_> {
 
     /// The chatbot's message. Whatever the provider did is what the person would have seen: a refusal is an answer,
     /// and no reply is one too. An empty reply is asked for once more, since it may be the provider's hiccup.
-    async fn chatbot_message(&mut self) -> Result<Said, NotHeld> {
+    async fn chatbot_message(&mut self) -> Result<(String, Vec<TurnFlag>), NotHeld> {
         let candidate = self.setting.candidate;
         let mut exchange = candidate.reply(&self.request(Role::Candidate, 1)).await.map_err(failed)?;
         let blank = |outcome| matches!(outcome, Outcome::Reply | Outcome::Empty | Outcome::Truncated);
@@ -275,7 +285,7 @@ impl Held<'_> {
         } else {
             exchange.text
         };
-        Ok(Said { text, flags })
+        Ok((text, flags))
     }
 }
 

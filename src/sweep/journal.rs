@@ -142,11 +142,19 @@ pub struct Journal {
     pub found: usize,
 }
 
+/// Where the record of a key is: 16 bytes of the key's hash name it, since a long run has many.
+type Index = HashMap<u128, (u64, u32)>;
+
+/// The first half of a hexadecimal SHA-256.
+fn short_key(key: &str) -> u128 {
+    key.get(..32).and_then(|half| u128::from_str_radix(half, 16).ok()).unwrap_or_default()
+}
+
 #[derive(Debug)]
 struct State {
     file: File,
     length: u64,
-    index: HashMap<String, (u64, usize)>,
+    index: Index,
     error: Option<String>,
     seen: Seen,
 }
@@ -246,8 +254,8 @@ impl Journal {
 
     fn lookup(&self, key: &str) -> Option<Exchange> {
         let mut state = self.lock();
-        let (offset, length) = *state.index.get(key)?;
-        let mut bytes = vec![0; length];
+        let (offset, length) = *state.index.get(&short_key(key))?;
+        let mut bytes = vec![0; length as usize];
         state.file.seek(SeekFrom::Start(offset)).ok()?;
         let read = state.file.read_exact(&mut bytes);
         let end = state.length;
@@ -255,7 +263,7 @@ impl Journal {
         read.ok()?;
         let text = String::from_utf8(bytes).ok()?;
         let record: Record = serde_json::from_str(intact(text.trim_end_matches('\n'))?).ok()?;
-        Some(record.exchange)
+        (record.key == key).then_some(record.exchange)
     }
 
     fn append(&self, record: &Record) -> Result<(), String> {
@@ -273,7 +281,8 @@ impl Journal {
         }
         let offset = state.length;
         state.length += line.len() as u64;
-        state.index.insert(record.key.clone(), (offset, line.len()));
+        let length = u32::try_from(line.len()).unwrap_or(u32::MAX);
+        state.index.insert(short_key(&record.key), (offset, length));
         Ok(())
     }
 }
@@ -291,7 +300,7 @@ fn intact(line: &str) -> Option<&str> {
 
 struct Scanned {
     header: Option<PlanKey>,
-    index: HashMap<String, (u64, usize)>,
+    index: Index,
     /// Bytes up to the end of the last whole line.
     intact: u64,
     broken_lines: usize,
@@ -302,7 +311,7 @@ fn scan(file: &File) -> std::io::Result<Scanned> {
     struct Key {
         key: String,
     }
-    let mut scanned = Scanned { header: None, index: HashMap::new(), intact: 0, broken_lines: 0 };
+    let mut scanned = Scanned { header: None, index: Index::new(), intact: 0, broken_lines: 0 };
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
     let mut first = true;
@@ -325,7 +334,7 @@ fn scan(file: &File) -> std::io::Result<Scanned> {
         }
         match content.and_then(|content| serde_json::from_str::<Key>(content).ok()) {
             Some(Key { key }) => {
-                scanned.index.insert(key, (offset, length));
+                scanned.index.insert(short_key(&key), (offset, u32::try_from(length).unwrap_or(u32::MAX)));
             }
             None => scanned.broken_lines += 1,
         }

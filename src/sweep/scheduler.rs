@@ -101,7 +101,9 @@ pub struct Progress {
     pub assessments: Vec<Assessment>,
     /// Why the work ended before it was done.
     pub stopped: Option<Stopped>,
-    /// How much of the order the curtailment has seen.
+    /// How much of the order is finished from its start on.
+    done: usize,
+    /// How much of it the curtailment has seen.
     looked: usize,
 }
 
@@ -123,15 +125,16 @@ pub async fn run(work: Arc<Work>) -> Progress {
     let shared = Arc::new(Mutex::new(Progress::default()));
     let places = Arc::new(Semaphore::new(work.conversations.max(1)));
     let mut tasks = JoinSet::new();
-    for index in work.plan.order(work.sweep.seed) {
+    let order: Arc<[usize]> = work.plan.order(work.sweep.seed).into();
+    for index in order.iter().copied() {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };
         if work.cancel.is_cancelled() {
             break;
         }
-        let (work, shared) = (Arc::clone(&work), Arc::clone(&shared));
+        let (work, order, shared) = (Arc::clone(&work), Arc::clone(&order), Arc::clone(&shared));
         tasks.spawn(async move {
             if let Some(cell) = work.plan.cells.get(index) {
-                one(&work, cell, &shared).await;
+                one(&work, &order, cell, &shared).await;
             }
             drop(place);
         });
@@ -154,7 +157,7 @@ pub async fn judge_all(work: Arc<Work>, transcripts: Vec<Transcript>) -> Progres
         }
         let (work, shared) = (Arc::clone(&work), Arc::clone(&shared));
         tasks.spawn(async move {
-            keep_and_judge(&work, &transcript, &shared).await;
+            keep_and_judge(&work, &[], &transcript, &shared).await;
             drop(place);
         });
         while tasks.try_join_next().is_some() {}
@@ -197,7 +200,7 @@ fn stop(work: &Work, shared: &Mutex<Progress>, why: Stopped, said: &str) {
 }
 
 /// One conversation with all of its judges.
-async fn one(work: &Work, cell: &Cell, shared: &Mutex<Progress>) {
+async fn one(work: &Work, order: &[usize], cell: &Cell, shared: &Mutex<Progress>) {
     let transcript = match held(work, cell, shared).await {
         Ok(transcript) => transcript,
         // Cut off by the end of the run, which is no fault of the conversation: it counts as never started.
@@ -209,11 +212,11 @@ async fn one(work: &Work, cell: &Cell, shared: &Mutex<Progress>) {
         }
     };
     work.listener.on(&Event::Held { conversation: cell.id.clone(), messages: transcript.turns.len() });
-    keep_and_judge(work, &transcript, shared).await;
+    keep_and_judge(work, order, &transcript, shared).await;
 }
 
 /// What happens to a transcript, whoever held the conversation.
-async fn keep_and_judge(work: &Work, transcript: &Transcript, shared: &Mutex<Progress>) {
+async fn keep_and_judge(work: &Work, order: &[usize], transcript: &Transcript, shared: &Mutex<Progress>) {
     if let Err(error) = work.keeper.keep(transcript) {
         stop(work, shared, Stopped::Storage(error.clone()), &error);
         return;
@@ -225,7 +228,7 @@ async fn keep_and_judge(work: &Work, transcript: &Transcript, shared: &Mutex<Pro
     progress.statuses.insert(transcript.id.clone(), CellStatus::Held { messages, flags });
     progress.assessments.extend(evaluated);
     drop(progress);
-    look(work, shared);
+    look(work, order, shared);
 }
 
 fn remarkable(transcript: &Transcript) -> BTreeMap<TurnFlag, usize> {
@@ -240,12 +243,13 @@ fn remarkable(transcript: &Transcript) -> BTreeMap<TurnFlag, usize> {
 }
 
 /// Asks the curtailment, when the finished beginning of the order has grown by a look.
-fn look(work: &Work, shared: &Mutex<Progress>) {
+fn look(work: &Work, order: &[usize], shared: &Mutex<Progress>) {
     let Some(enough) = &work.curtailment else { return };
     let mut progress = lock(shared);
-    let order = work.plan.order(work.sweep.seed);
     let ids = || order.iter().filter_map(|index| work.plan.cells.get(*index)).map(|cell| &cell.id);
-    let done = ids().take_while(|id| progress.statuses.contains_key(*id)).count();
+    let more = ids().skip(progress.done).take_while(|id| progress.statuses.contains_key(*id)).count();
+    progress.done += more;
+    let done = progress.done;
     let step = order.len().div_ceil(LOOKS).max(1);
     if done / step <= progress.looked / step || progress.stopped.is_some() {
         return;

@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::sync::Semaphore;
 
 use crate::config::model::{Api, Effort, ModelSettings};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -23,6 +22,7 @@ use crate::model::provider::ProviderModel;
 use crate::model::scripted::{self, Scripted};
 use crate::model::text::{Hidden, Secrets};
 use crate::model::transport::{Timeouts, Transport};
+use crate::model::turnstile::Turnstile;
 use crate::model::{ChatModel, ModelContext, ModelIdentity, Role, command, http_endpoint};
 
 /// What a role may write when nobody says.
@@ -176,7 +176,12 @@ impl Connecting<'_> {
         let environment = self.environment();
         let identity = identity(self.role, &profile.name, &model, self.settings);
         let timeouts = self.timeouts();
-        let transport = match Transport::new(&self.context.env, self.context.ca_cert.as_deref(), timeouts) {
+        let transport = match Transport::new(
+            &self.context.clients,
+            &self.context.env,
+            self.context.ca_cert.as_deref(),
+            timeouts,
+        ) {
             Ok(transport) => Some(transport),
             Err(message) => {
                 self.error(Code::Unreadable, message, "check the proxy and certificate variables");
@@ -376,7 +381,7 @@ impl Connecting<'_> {
             place,
             transport,
             gate: self.context.gates.of(host, key),
-            slots: Semaphore::new(permits.min(Semaphore::MAX_PERMITS)),
+            slots: Turnstile::new(permits),
             calls: Arc::clone(&self.context.calls),
             meter: Arc::clone(&self.context.meter),
             cancel: self.context.cancel.clone(),

@@ -160,7 +160,8 @@ impl HttpModel {
                 Ok(Answer::bare(Outcome::Reply, "started"))
             };
             // An opened conversation that nobody uses is no second message.
-            let plan = Plan { build: &build, parse: &parse, complete: None, repeat: Repeat::Harmless };
+            let plan =
+                Plan { build: &build, parse: &parse, complete: None, repeat: Repeat::Harmless, behind: 0 };
             let returned = self.caller.call(&plan).await?;
             let (id, said) = read.into_inner().unwrap_or_else(PoisonError::into_inner);
             session.id = id;
@@ -216,8 +217,13 @@ impl HttpModel {
         let stream = self.settings.stream.as_ref();
         let complete = |body: &[u8]| stream.is_some_and(|stream| reading::is_complete(stream, body));
         let complete: super::transport::Complete<'_> = &complete;
-        let plan =
-            Plan { build: &build, parse: &parse, complete: stream.map(|_| complete), repeat: self.repeat() };
+        let plan = Plan {
+            build: &build,
+            parse: &parse,
+            complete: stream.map(|_| complete),
+            repeat: self.repeat(),
+            behind: request.behind(),
+        };
         let returned = self.caller.call(&plan).await?;
         session.turns += 1;
         self.worked.store(true, Ordering::Relaxed);
@@ -283,7 +289,8 @@ impl ChatModel for HttpModel {
                 200..300 => Ok(Answer::bare(Outcome::Reply, "ended")),
                 status => Err(Fault::new(Failure::BadRequest, format!("status {status}"))),
             };
-            let plan = Plan { build: &build, parse: &parse, complete: None, repeat: Repeat::AddsMessage };
+            let plan =
+                Plan { build: &build, parse: &parse, complete: None, repeat: Repeat::AddsMessage, behind: 0 };
             if let Err(error) = self.caller.call(&plan).await {
                 let message =
                     format!("the conversation was not ended on the chatbot's side: {}", error.message);

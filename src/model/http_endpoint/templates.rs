@@ -188,7 +188,7 @@ impl Templates {
             headers.set("content-type", kind);
             body = text.into_bytes();
         }
-        Ok(WireCall { method: call.method.to_uppercase(), url, headers, body, sent: Vec::new() })
+        Ok(WireCall { method: call.method.to_uppercase(), url, headers, body: body.into(), sent: Vec::new() })
     }
 }
 

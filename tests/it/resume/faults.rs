@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Place, answer, endpoint, name_of, same_results};
 use crate::providers::server::{Act, Seen, Server, raw, reply, reply_with};
@@ -74,4 +74,37 @@ async fn a_fifth_of_faults_changes_no_result() {
     };
     assert_eq!(usage(&clean, "calls"), usage(&place, "calls"));
     assert_eq!(usage(&place, "attempts"), bad.count() as u64, "every request is in the books");
+}
+
+/// An endpoint that takes six calls at once, while 64 may go out. Each refusal that was not expected yet halves what
+/// goes out; without that every wait would end in a rush that is refused again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_takes_few_calls_at_once_is_not_overrun() {
+    const TAKES: usize = 6;
+    const TIME: Duration = Duration::from_millis(20);
+    let sweep = "sweep: { sample: 24, max_messages: 4, curtail: never }\n";
+    let good = endpoint(0).await;
+    let clean = Place::new(&good, sweep);
+    clean.completes(&["run", "--run", "r"]);
+    let taken: Mutex<Vec<Instant>> = Mutex::default();
+    let busy = Server::start(move |_, seen| {
+        let mut taken = taken.lock().unwrap();
+        taken.retain(|since| since.elapsed() < TIME);
+        if taken.len() >= TAKES {
+            let headers = [("retry-after-ms", "250")];
+            return vec![Act::Write(reply_with(429, &headers, r#"{"error": {"message": "too many"}}"#))];
+        }
+        taken.push(Instant::now());
+        vec![Act::Wait(TIME), Act::Write(reply(200, answer(seen).to_string()))]
+    })
+    .await;
+    let place = Place::new(&busy, sweep);
+    let config = std::fs::read_to_string(place.path("vera-gate.yaml")).unwrap();
+    let patient = config.replace("max_retry_wait: 20s", "max_retry_wait: 20s, max_retries: 20");
+    std::fs::write(place.path("vera-gate.yaml"), patient).unwrap();
+    place.completes(&["run", "--run", "r"]);
+    same_results(&clean.path("r"), &place.path("r"));
+    let refused = busy.count() - good.count();
+    // The first rush may be refused whole but for what is taken, which is 58; after it a refusal is rare.
+    assert!((1..80).contains(&refused), "{refused} refusals");
 }
