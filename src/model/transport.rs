@@ -31,7 +31,10 @@ pub(crate) type Complete<'a> = &'a (dyn Fn(&[u8]) -> bool + Send + Sync);
 
 /// The clients of a run, one for each limit on connecting: roles share connections, and certificates are read once.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Clients(Arc<Mutex<BTreeMap<(Duration, Option<PathBuf>), Client>>>);
+pub(crate) struct Clients(Arc<Mutex<ByLimit>>);
+
+/// Clients by limit on connecting and added certificate authority.
+type ByLimit = BTreeMap<(Duration, Option<PathBuf>), Client>;
 
 impl Clients {
     fn of(&self, env: &EnvLookup, ca_cert: Option<&Path>, connect: Duration) -> Result<Client, String> {
