@@ -123,10 +123,19 @@ pub fn main() -> Exit {
         Ok(parsed) => parsed,
         Err(error) => {
             // clap prints help and version to standard output, everything else to standard error.
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Success };
-            return if error.print().is_ok() { exit } else { Exit::Provider };
+            if error.use_stderr() {
+                // In a workflow's log, an argument made of somebody's text could command the runner.
+                if output::is_obeyed() {
+                    output::note(error.to_string().trim_end());
+                } else if error.print().is_err() {
+                    return Exit::Provider;
+                }
+                return Exit::Usage;
+            }
+            return if error.print().is_ok() { Exit::Success } else { Exit::Provider };
         }
     };
+    output::tell_panics();
     output::start_tracing(&cli.global);
     // A panic is a fault of this program: it has been printed, and must not look like a verdict.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&cli, &matches))) {

@@ -7,6 +7,7 @@ use tracing::level_filters::LevelFilter;
 use super::Global;
 use crate::diagnostic::{Diagnostics, Severity};
 use crate::error::Error;
+use crate::escape::{terminal, workflow};
 use crate::report::terminal::{Color, Style};
 
 /// Columns where nobody says how wide the terminal is.
@@ -39,14 +40,36 @@ pub(super) fn start_tracing(global: &Global) {
     // A second call in one process (tests) keeps the first subscriber.
     let _already = tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(io::stderr)
+        .with_writer(move || Log { color: ansi })
         .with_ansi(ansi)
         .with_target(false)
         .try_init();
 }
 
-/// Prints a result. A closed pipe is no fault: the reader has seen enough.
+/// Whether standard output and standard error are read by the runner of a GitHub workflow, which obeys commands in them.
+pub(super) fn is_obeyed() -> bool {
+    std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true")
+}
+
+/// Prints a result. Text in it that came from elsewhere cannot command a workflow's runner.
 pub(super) fn result(text: &str) -> Result<(), Error> {
+    if !is_obeyed() {
+        return print(text);
+    }
+    print(&match text.trim_start().chars().next() {
+        Some('{' | '[') => workflow::break_commands_in_json(text),
+        Some('<') => workflow::break_commands_in_markup(text),
+        _ => workflow::break_commands(text),
+    })
+}
+
+/// Prints a command of ours to a workflow's runner.
+pub(super) fn command(command: &workflow::Command) -> Result<(), Error> {
+    print(&format!("{command}\n"))
+}
+
+/// A closed pipe is no fault: the reader has seen enough.
+fn print(text: &str) -> Result<(), Error> {
     let mut out = io::stdout().lock();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
@@ -60,7 +83,45 @@ pub(super) fn result(text: &str) -> Result<(), Error> {
 /// Prints a line that is not part of the result.
 pub(super) fn note(text: &str) {
     // Nobody can be told when standard error is closed.
-    let _lost = writeln!(io::stderr().lock(), "{text}");
+    let _lost = writeln!(io::stderr().lock(), "{}", shown(text));
+}
+
+/// Text for standard error: neither a terminal nor a workflow's runner obeys it.
+fn shown(text: &str) -> String {
+    if is_obeyed() { workflow::log_text(text) } else { terminal::block(text).into_string() }
+}
+
+/// Standard error for log lines, which hold words of servers. Each line comes in one piece.
+struct Log {
+    color: bool,
+}
+
+impl io::Write for Log {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let text = match (is_obeyed(), self.color) {
+            (true, true) => workflow::break_commands(&text),
+            // A terminal that shows colours is the person's own.
+            (false, true) => text.into_owned(),
+            (_, false) => shown(&text),
+        };
+        io::stderr().lock().write_all(text.as_bytes()).map(|()| line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
+}
+
+/// Says a panic like everything else: its words can hold text that was being worked on.
+pub(super) fn tell_panics() {
+    std::panic::set_hook(Box::new(|panic| {
+        note(&panic.to_string());
+        let trace = std::backtrace::Backtrace::capture();
+        if trace.status() == std::backtrace::BacktraceStatus::Captured {
+            note(&trace.to_string());
+        }
+    }));
 }
 
 /// Prints the error a command ended with.

@@ -16,7 +16,7 @@ use crate::publish::preview::Preview;
 use crate::publish::publisher::{Gravity, Warning};
 use crate::publish::sticky::Marker;
 use crate::publish::{
-    ActionsContext, Forge, GitHub, Options, Publication, Published, Publisher, annotations, session,
+    ActionsContext, Forge, GitHub, Options, Publication, Published, Publisher, annotations, handover, session,
 };
 use crate::report::{self, Templates};
 use crate::run::RunFolder;
@@ -65,7 +65,8 @@ pub(super) struct PublishArgs {
     /// Login that the token writes as, for the token of a GitHub App.
     #[arg(long, value_name = "LOGIN")]
     comment_author: Option<String>,
-    /// Folder with the `pr.json` of the first of two stages.
+    /// Folder with the `pr.json` of the first of two stages. Without a report and an exit code of the second stage, its
+    /// `comment.md` is shown, as text that nobody vouches for.
     #[arg(long, value_name = "FOLDER")]
     hand_over: Option<PathBuf>,
     /// Writes comment and check into this folder and calls nobody.
@@ -162,7 +163,7 @@ async fn drive<F: Forge>(
         tell(&warnings)?;
         return Ok(Exit::Success);
     }
-    let found = publication(&args.run, global);
+    let found = publication(&args.run, global).or_else(|| unverified(args));
     let gate = match (args.exit_code, &found) {
         // A shell reports a signal as 128 and more: no code of ours.
         (Some(code), _) => Exit::ALL.into_iter().find(|exit| exit.code() == code).unwrap_or(Exit::Internal),
@@ -186,6 +187,12 @@ async fn drive<F: Forge>(
     Ok(published.exit(exit))
 }
 
+/// What the first of two stages wrote, for a second stage that runs no gate of its own.
+fn unverified(args: &PublishArgs) -> Option<Publication> {
+    let folder = args.hand_over.as_deref().filter(|_| args.exit_code.is_none())?;
+    handover::unverified(folder).ok()
+}
+
 /// What the run folder's report says; nothing when it has none that can be read.
 fn publication(run: &Path, global: &Global) -> Option<Publication> {
     let text = RunFolder::at(run).read("report.json").ok()?;
@@ -199,8 +206,9 @@ fn publication(run: &Path, global: &Global) -> Option<Publication> {
 
 fn tell(warnings: &[Warning]) -> Result<(), Error> {
     for warning in warnings {
-        let command = Command::annotation(Level::Warning, warning.text.as_str()).with("title", "vera-gate");
-        output::result(&format!("{command}\n"))?;
+        output::command(
+            &Command::annotation(Level::Warning, warning.text.as_str()).with("title", "vera-gate"),
+        )?;
     }
     Ok(())
 }
@@ -209,7 +217,7 @@ fn tell(warnings: &[Warning]) -> Result<(), Error> {
 fn annotate(publication: &Publication, published: &Published) -> Result<(), Error> {
     if published.check_id.is_none() {
         for command in annotations::commands(&publication.annotations) {
-            output::result(&format!("{command}\n"))?;
+            output::command(&command)?;
         }
     }
     Ok(())

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use super::unicode::{Lines, ZERO_WIDTH_SPACE, is_bidi_control, is_invisible, plain};
+use super::unicode::{Lines, is_bidi_control, is_invisible, plain};
 
 /// Levels of an annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,41 +75,49 @@ fn data(text: &str) -> String {
 
 /// Makes text safe to print in a log, line by line.
 pub fn log_text(text: &str) -> String {
-    let text = plain(text, Lines::Keep);
+    break_commands(&plain(text, Lines::Keep))
+}
+
+/// Breaks every command in text that is otherwise fit to print, such as a page with colours of our own.
+///
+/// The runner reads a line that starts with `::` after white space; which characters end a line or count as white
+/// space is taken in the widest sense.
+pub fn break_commands(text: &str) -> String {
+    broken(text, ":\u{200B}", "##\u{200B}[")
+}
+
+/// Breaks every command in JSON and leaves its meaning as it is.
+pub fn break_commands_in_json(text: &str) -> String {
+    // Outside of its strings JSON has no number sign, and none of its lines starts with a colon.
+    broken(text, "\\u003a", "#\\u0023[")
+}
+
+/// Breaks every command in HTML or XML and leaves its meaning as it is.
+pub fn break_commands_in_markup(text: &str) -> String {
+    broken(text, "&#58;", "#&#35;[")
+}
+
+/// `colon` stands for the first colon of a line that starts with two, `legacy` for the old form.
+fn broken(text: &str, colon: &str, legacy: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for (i, line) in text.split('\n').enumerate() {
-        if i > 0 {
-            out.push('\n');
+    let mut at_start = true;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if at_start && c == ':' && chars.peek() == Some(&':') {
+            out.push_str(colon);
+        } else {
+            out.push(c);
         }
-        let body = line.trim_start_matches(|c: char| {
-            c.is_whitespace() || c.is_control() || is_bidi_control(c) || is_invisible(c)
-        });
-        match body.strip_prefix("::") {
-            Some(rest) => {
-                out.push_str(line.strip_suffix(body).unwrap_or_default());
-                out.push(':');
-                out.push(ZERO_WIDTH_SPACE);
-                out.push(':');
-                out.push_str(&break_legacy(rest));
-            }
-            None => out.push_str(&break_legacy(line)),
-        }
+        let ends = matches!(c, '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{85}' | '\u{2028}' | '\u{2029}');
+        let blank = c.is_whitespace() || c.is_control() || is_bidi_control(c) || is_invisible(c);
+        at_start = ends || (at_start && blank);
     }
-    out
+    out.replace("##[", legacy)
 }
 
 /// Breaks the old command form, which is read anywhere in a line.
 fn break_legacy(text: &str) -> String {
     text.replace("##[", "##\u{200B}[")
-}
-
-/// Wraps already printed text, such as another program's output, so that the runner reads no command in it.
-///
-/// The closing word is chosen so that it does not occur in the text.
-pub fn without_commands(text: &str) -> String {
-    let token = absent_word("vera-gate-resume", text);
-    let end = if text.ends_with('\n') { "" } else { "\n" };
-    format!("::stop-commands::{token}\n{text}{end}::{token}::\n")
 }
 
 /// Why a value cannot be handed on through a file of the runner.
@@ -163,15 +171,6 @@ mod tests {
         assert_eq!(log_text("a ##[error]b"), "a ##\u{200B}[error]b");
         assert_eq!(log_text("std::fmt stays"), "std::fmt stays");
         assert_eq!(log_text(":::error::x"), ":\u{200B}::error::x");
-    }
-
-    #[test]
-    fn the_closing_word_is_not_in_the_text() {
-        let wrapped = without_commands("::vera-gate-resume::\n::error::x");
-        assert_eq!(
-            wrapped,
-            "::stop-commands::vera-gate-resume-x\n::vera-gate-resume::\n::error::x\n::vera-gate-resume-x::\n"
-        );
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub async fn close<F: Forge>(
         match result {
             Ok(_) => return Ok(fitted.reduced),
             Err(ForgeError::TooLong(_)) if budget.characters / 2 >= SMALLEST => {
-                budget = budget.halved();
+                budget = budget.half_of(&output.summary);
                 continue;
             }
             Err(error) if pace.again(&error, attempt).await => {

@@ -203,7 +203,7 @@ pub async fn put<F: Forge>(
             Ok(Step::Moved) if attempt + 1 < TRIES => created = None,
             Ok(Step::Moved) => return Err(ForgeError::NotFound(Operation::WriteComment)),
             Err(ForgeError::TooLong(_)) if budget.characters / 2 >= SMALLEST => {
-                budget = budget.halved();
+                budget = budget.half_of(&size::fit(publication, &marker.render(), budget).text);
                 continue;
             }
             Err(error) if pace.again(&error, attempt).await => {}

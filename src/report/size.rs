@@ -28,10 +28,13 @@ impl Budget {
     /// No limit.
     pub const NONE: Self = Self { characters: usize::MAX, bytes: usize::MAX };
 
-    /// Half of it, for another try after the server said that the text is too long.
+    /// Half of it or of the text, whichever is less: for another try after the server said that the text is too long.
     #[must_use]
-    pub fn halved(self) -> Self {
-        Self { characters: self.characters / 2, bytes: self.bytes / 2 }
+    pub fn half_of(self, text: &str) -> Self {
+        Self {
+            characters: self.characters.min(text.chars().count()) / 2,
+            bytes: self.bytes.min(text.len()) / 2,
+        }
     }
 
     fn takes(self, text: &str) -> bool {

@@ -115,6 +115,13 @@ fn markdown_inline_is_text() {
     }
 }
 
+/// Every form of Markdown at once.
+pub(super) fn check_markdown(hostile: &str) {
+    check_inline(hostile);
+    check_cells(hostile);
+    check_code(hostile);
+}
+
 fn check_inline(hostile: &str) {
     for (place, source) in [
         ("alone", markdown::inline(hostile).into_string()),
@@ -305,7 +312,7 @@ pub(super) fn runner_command(line: &str) -> Option<String> {
 }
 
 /// The runner reads a stream of lines, and obeys nothing between `stop-commands` and the closing word.
-fn commands_of(log: &str) -> Vec<String> {
+pub(super) fn commands_of(log: &str) -> Vec<String> {
     let mut stopped: Option<String> = None;
     let mut commands = Vec::new();
     for line in log.split(['\n', '\r']) {
@@ -330,8 +337,17 @@ fn the_runner_reads_no_command_in_printed_text() {
         assert_eq!(commands_of(&line), Vec::<String>::new(), "{hostile:?} became {line:?}");
         assert_eq!(line.replace('\u{200B}', ""), plain(&hostile, Lines::Keep), "{hostile:?}");
 
-        let wrapped = format!("{}::error::ours\n", workflow::without_commands(&hostile));
-        assert_eq!(commands_of(&wrapped), ["error"], "{hostile:?} became {wrapped:?}");
+        // Pages that are printed as they are keep their meaning.
+        let page = format!("\n{hostile}\n");
+        assert_eq!(commands_of(&workflow::break_commands(&page)), Vec::<String>::new(), "{hostile:?}");
+        let json = serde_json::to_string_pretty(&serde_json::json!([hostile])).unwrap();
+        let broken = workflow::break_commands_in_json(&json);
+        assert_eq!(commands_of(&broken), Vec::<String>::new(), "{hostile:?} became {broken:?}");
+        assert_eq!(serde_json::from_str::<Vec<String>>(&broken).unwrap(), [hostile.as_str()]);
+        let markup = format!("<p>\n{}\n</p>", html::text(&hostile));
+        let broken = workflow::break_commands_in_markup(&markup);
+        assert_eq!(commands_of(&broken), Vec::<String>::new(), "{hostile:?} became {broken:?}");
+        assert_eq!(html_parts(&broken).2, html_parts(&markup).2, "{hostile:?}");
         log.push_str(&line);
         log.push('\n');
     }

@@ -1,9 +1,11 @@
 //! Publishing against a GitHub with memory.
 
+mod cases;
 mod check;
 mod contract;
 mod fake;
 mod limits;
+mod log;
 mod policy;
 mod program;
 

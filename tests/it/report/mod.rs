@@ -1,7 +1,7 @@
 //! The report: what each reader sees.
 
 mod agreement;
-mod fixture;
+pub(crate) mod fixture;
 mod hostile;
 mod pages;
 mod snapshots;
