@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Talks with servers that nobody of this project wrote: two mock providers over all wires, one of which grades the
-# client, and a real model behind llama.cpp. With --gateway also a LiteLLM proxy (350 MB). Loopback only, ports chosen
+# client, and a real model behind llama.cpp, which also plays all roles of a small sweep. With --gateway also a LiteLLM proxy (350 MB). Loopback only, ports chosen
 # by the system. Linux x86-64; needs python3.11, node, curl, cargo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -87,3 +87,35 @@ fi
 
 step 'Conversations'
 cargo test --quiet --test it providers::peers -- --nocapture
+
+step 'A sweep whose three roles a real model plays'
+gate=$root/target/debug/vera-gate
+role() { printf '%s: { model: llama-cpp/smollm2, base_url: "%s/v1", timeout: 200s, max_output_tokens: %s }\n' "$1" "$VERA_GATE_LLAMA" "$2"; }
+{
+  role user 48
+  role candidate 48
+  role judge 120
+  cat <<END
+target: $root/.ci/peers/target
+sweep: { max_messages: 6, resamples: 4, curtail: never }
+judging: { reasks: 1 }
+concurrency: { calls: 4 }
+gate: { thresholds: $root/.ci/peers/thresholds.yaml }
+END
+} >"$work/sweep.yaml"
+code=0
+timeout 420 "$gate" run --config "$work/sweep.yaml" --run "$work/swept" --record "$work/tape.jsonl" || code=$?
+"$tools/python/bin/python" .ci/peers/sweep.py "$work/swept" "$code"
+# The folder is judged again and shown again, and the recording gives the same ratings without the server.
+kill "${pid_of[llama]}"
+unset 'pid_of[llama]'
+again=0
+"$gate" gate "$work/swept" --config "$work/sweep.yaml" >/dev/null || again=$?
+[ "$again" -eq "$code" ]
+"$gate" report "$work/swept" --format json | cmp - "$work/swept/report.json"
+again=0
+"$gate" run --quiet --config "$work/sweep.yaml" --run "$work/replayed" --replay "$work/tape.jsonl" >/dev/null || again=$?
+[ "$again" -eq "$code" ]
+cmp "$work/swept/ratings.jsonl" "$work/replayed/ratings.jsonl"
+for name in "$work"/swept/conversations/*; do cmp "$name" "$work/replayed/conversations/${name##*/}"; done
+echo 'replayed without the server: the same conversations and ratings'

@@ -133,7 +133,7 @@ fn baselines(loaded: &Loaded, proposal: &Loaded, lines: &mut Vec<String>) {
     }
 }
 
-/// Prices and the templates of the report.
+/// Prices, certificates and the templates of the report.
 fn files(loaded: &Loaded, proposal: &Loaded, lines: &mut Vec<String>) {
     let text = |loaded: &Loaded, name: &str| loaded.files().read(name).ok();
     let mut one = |kind: &str, name: &str| match (text(loaded, name), text(proposal, name)) {
@@ -147,6 +147,9 @@ fn files(loaded: &Loaded, proposal: &Loaded, lines: &mut Vec<String>) {
     };
     if let Some(prices) = &loaded.config.prices {
         one("prices", prices);
+    }
+    if let Some(ca_cert) = &loaded.config.ca_cert {
+        one("certificates", ca_cert);
     }
     if let Some(folder) = &loaded.config.report.templates {
         let list = |loaded: &Loaded| loaded.files().list(folder).unwrap_or_default();

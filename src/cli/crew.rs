@@ -12,7 +12,7 @@ use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::judge::Judge;
 use crate::model::meter::Budget;
 use crate::model::prices::PriceTable;
-use crate::model::{self, ChatModel, EnvLookup, ModelContext, ModelIdentity, Money, Role};
+use crate::model::{self, Certificates, ChatModel, EnvLookup, ModelContext, ModelIdentity, Money, Role};
 use crate::rating::JudgeId;
 use crate::source::Location;
 use crate::sweep::conversation::CHATBOT_SYSTEM;
@@ -63,10 +63,11 @@ pub(super) fn context(loaded: &Loaded, problems: &mut Diagnostics) -> ModelConte
     let env = EnvLookup::new(|name| std::env::var(name).ok());
     let mut context = ModelContext::new(env, budget).limit_calls(config.concurrency.calls);
     context.seed = config.sweep.seed;
+    context.base.clone_from(&loaded.candidate_folder);
     if let Some(path) = &config.ca_cert {
-        let path = loaded.base.join(path);
-        match model::check_certificates(&path) {
-            Ok(()) => context.ca_cert = Some(path),
+        let read = loaded.files().read(path).map_err(|error| error.to_string());
+        match read.and_then(|source| Certificates::read(source.name(), source.text().as_bytes())) {
+            Ok(certificates) => context.ca_cert = Some(certificates),
             Err(message) => problems.push(
                 Diagnostic::error(Code::Unreadable, format!("ca_cert: {message}"))
                     .help("give the authority's certificate as a PEM file, `-----BEGIN CERTIFICATE-----`; a path in the configuration is relative to its file"),

@@ -286,7 +286,7 @@ fn resolve(loaded: &mut Loaded, base: &mut Base) -> Result<(), Error> {
 /// The files and folders of the policy that a configuration names, the baselines left out.
 fn named_files(config: &Config) -> Vec<String> {
     let all = [&config.target, &config.gate.thresholds].into_iter().chain(&config.persona_files);
-    let all = all.chain(&config.prices).chain(&config.report.templates);
+    let all = all.chain(&config.prices).chain(&config.report.templates).chain(&config.ca_cert);
     all.filter(|name| !is_builtin(name)).cloned().collect()
 }
 

@@ -10,7 +10,7 @@ use super::{Global, conclude, output, policy};
 use crate::error::Error;
 use crate::escape::workflow::{Command, Level};
 use crate::exit::Exit;
-use crate::model::{self, EnvLookup};
+use crate::model::{self, Certificates, EnvLookup};
 use crate::publish::context::Env;
 use crate::publish::preview::Preview;
 use crate::publish::publisher::{Gravity, Warning};
@@ -130,8 +130,11 @@ pub(super) fn connect(context: &ActionsContext, env: &Env) -> Result<GitHub, Str
         .ok_or_else(|| "GITHUB_TOKEN is not set: neither comment nor check can be written".to_owned())?;
     let lookup = env.clone();
     let lookup = EnvLookup::new(move |name| lookup.get(name).cloned());
-    let ca_cert = env.get("VERA_GATE_CA_CERT").filter(|path| !path.is_empty()).map(Path::new);
-    let connection = model::http_client(&lookup, ca_cert, CONNECT)?;
+    let ca_cert = env.get("VERA_GATE_CA_CERT").filter(|path| !path.is_empty()).map(|path| {
+        let pem = std::fs::read(path).map_err(|error| format!("VERA_GATE_CA_CERT {path}: {error}"))?;
+        Certificates::read(path, &pem)
+    });
+    let connection = model::http_client(&lookup, ca_cert.transpose()?.as_ref(), CONNECT)?;
     GitHub::new(context, token, connection).map_err(|error| error.to_string())
 }
 

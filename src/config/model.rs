@@ -307,7 +307,7 @@ impl CommandLifetime {
 pub struct CommandSettings {
     /// Program and arguments; no shell in between.
     pub argv: Vec<String>,
-    /// Working directory; ours by default.
+    /// Working directory, from the folder of the configuration; that of the process by default.
     pub directory: Option<PathBuf>,
     /// Processes.
     pub lifetime: CommandLifetime,

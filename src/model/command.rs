@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::endpoint::author_word;
@@ -58,6 +59,8 @@ struct Process {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     errors: Arc<SyncMutex<VecDeque<u8>>>,
+    /// Fills `errors` until the program's standard error is closed.
+    listening: Option<JoinHandle<()>>,
     /// It timed out or broke the protocol: what it writes next belongs to an earlier message.
     broken: bool,
     /// Conversation and step of the latest message, and the answer. Another draw of it would be a second message.
@@ -129,16 +132,15 @@ impl CommandModel {
         }
         command.envs(self.environment.0.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         if let Some(directory) = &self.settings.directory {
-            command.current_dir(directory);
+            command.current_dir(self.context.base.join(directory));
         }
         let failed = |error: std::io::Error| {
             self.error(Failure::NotFound, format!("`{program}` cannot be started: {error}"))
         };
         let mut child = command.spawn().map_err(failed)?;
         let errors = Arc::new(SyncMutex::new(VecDeque::new()));
-        if let Some(stderr) = child.stderr.take() {
-            tokio::spawn(keep_errors(stderr, Arc::clone(&errors)));
-        }
+        let stderr = child.stderr.take();
+        let listening = stderr.map(|stderr| tokio::spawn(keep_errors(stderr, Arc::clone(&errors))));
         let pipes = (child.stdin.take(), child.stdout.take());
         let (Some(input), Some(output)) = pipes else {
             return Err(self.error(Failure::Exited, "the program has no input or output"));
@@ -148,6 +150,7 @@ impl CommandModel {
             input: Some(input),
             output: BufReader::new(output),
             errors,
+            listening,
             broken: false,
             last: None,
         };
@@ -236,6 +239,10 @@ impl CommandModel {
             Ok(Err(error)) => error.to_string(),
             Err(_) => "still running".to_owned(),
         };
+        // Its last words may still be on their way; a child of its own may hold the line open.
+        if let Some(listening) = process.listening.take() {
+            drop(timeout(GRACE, listening).await);
+        }
         let kept: Vec<u8> =
             process.errors.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
         let said = one_line(&String::from_utf8_lossy(&kept), 300);

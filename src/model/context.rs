@@ -15,7 +15,7 @@ use super::meter::{Budget, Meter};
 use super::prices::PriceTable;
 use super::transport::Clients;
 use super::turnstile::Turnstile;
-use super::{Failure, Role};
+use super::{Certificates, Failure, Role};
 
 /// Looks up environment variables. The process environment is read by the caller, not here.
 #[derive(Clone)]
@@ -154,8 +154,10 @@ pub struct ModelContext {
     pub events: EventSink,
     /// Gates per host and key.
     pub gates: Arc<Gates>,
-    /// A certificate authority that is trusted beside the others.
-    pub ca_cert: Option<PathBuf>,
+    /// Where relative paths of the settings start; empty for the folder the process runs in.
+    pub base: PathBuf,
+    /// Authorities that are trusted beside the others.
+    pub ca_cert: Option<Certificates>,
     /// Clock.
     pub clock: Clock,
     /// Seed of the scripted models that have none of their own.
@@ -182,6 +184,7 @@ impl ModelContext {
             prices: Arc::new(PriceTable::shipped()),
             events: EventSink::none(),
             gates: Arc::new(Gates::new()),
+            base: PathBuf::new(),
             ca_cert: None,
             clock,
             seed: 0,

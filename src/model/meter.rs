@@ -236,6 +236,7 @@ mod tests {
 
     /// One million input tokens at 5 dollars a million for the user model and one million at 1 dollar for the
     /// judge are 6 dollars, whatever the order.
+    /// B55: 1M tokens at $5 and 1M at $1 are $6, whatever came first, in a row per role.
     #[test]
     fn each_role_is_priced_at_its_own_model() {
         let file = "models: {x/A: {input: 5.0, output: 0}, x/B: {input: 1.0, output: 0}}";

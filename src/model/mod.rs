@@ -47,7 +47,7 @@ pub use connect::{connect, identify, is_pinned, price_of};
 pub use context::{EnvLookup, EventSink, ModelContext, ModelEvent};
 pub use money::Money;
 pub use profiles::{default_key, is_moving_alias, names_fixed_version, provider_names};
-pub use transport::{check_certificates, http_client};
+pub use transport::{Certificates, http_client};
 
 /// Who a model plays in the sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -176,6 +176,7 @@ mod tests {
 
     use super::*;
 
+    /// B53: every length of a cut gives text, whole graphemes of it.
     #[test]
     fn a_cut_never_splits_a_grapheme() {
         // 499 letters and a four-byte character: a cut at 500 bytes would split it.

@@ -1,7 +1,7 @@
 //! One HTTP request: client, certificates, proxies, timeouts, size cap. The only place that touches reqwest.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,13 +33,18 @@ pub(crate) type Complete<'a> = &'a (dyn Fn(&[u8]) -> bool + Send + Sync);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clients(Arc<Mutex<ByLimit>>);
 
-/// Clients by limit on connecting and added certificate authority.
-type ByLimit = BTreeMap<(Duration, Option<PathBuf>), Client>;
+/// Clients by limit on connecting and added authorities.
+type ByLimit = BTreeMap<(Duration, Option<Arc<[u8]>>), Client>;
 
 impl Clients {
-    fn of(&self, env: &EnvLookup, ca_cert: Option<&Path>, connect: Duration) -> Result<Client, String> {
+    fn of(
+        &self,
+        env: &EnvLookup,
+        ca_cert: Option<&Certificates>,
+        connect: Duration,
+    ) -> Result<Client, String> {
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (connect, ca_cert.map(Path::to_owned));
+        let key = (connect, ca_cert.map(|certificates| Arc::clone(&certificates.pem)));
         if let Some(client) = clients.get(&key) {
             return Ok(client.clone());
         }
@@ -61,7 +66,7 @@ impl Transport {
     pub(crate) fn new(
         clients: &Clients,
         env: &EnvLookup,
-        ca_cert: Option<&Path>,
+        ca_cert: Option<&Certificates>,
         timeouts: Timeouts,
     ) -> Result<Self, String> {
         Ok(Self { client: clients.of(env, ca_cert, timeouts.connect)?, timeouts })
@@ -178,7 +183,11 @@ fn broken(error: reqwest::Error, secrets: &Secrets) -> Fault {
 /// Makes a client that follows no redirect and repeats nothing. Proxies and certificates come from the given
 /// environment: `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY` in either case; `SSL_CERT_FILE` and `SSL_CERT_DIR`
 /// instead of the system's roots; `ca_cert` beside either.
-pub fn http_client(env: &EnvLookup, ca_cert: Option<&Path>, connect: Duration) -> Result<Client, String> {
+pub fn http_client(
+    env: &EnvLookup,
+    ca_cert: Option<&Certificates>,
+    connect: Duration,
+) -> Result<Client, String> {
     // Another part of the process may have installed the same provider; there is no other one in the tree.
     drop(rustls::crypto::ring::default_provider().install_default());
     let mut builder = Client::builder()
@@ -190,7 +199,7 @@ pub fn http_client(env: &EnvLookup, ca_cert: Option<&Path>, connect: Duration) -
     for proxy in proxies(env)? {
         builder = builder.proxy(proxy);
     }
-    let extra = ca_cert.map(read_certificates).transpose()?.unwrap_or_default();
+    let extra = ca_cert.map(|certificates| certificates.found.clone()).unwrap_or_default();
     let replaced = environment_certificates(env)?;
     builder = match replaced {
         Some(roots) => builder.tls_certs_only(roots.into_iter().chain(extra)),
@@ -245,22 +254,37 @@ fn environment_certificates(env: &EnvLookup) -> Result<Option<Vec<Certificate>>,
     Ok(Some(certificates))
 }
 
-/// Whether a PEM file holds certificates that a client can trust.
-///
-/// # Errors
-/// What is wrong with it, in words.
-pub fn check_certificates(path: &Path) -> Result<(), String> {
-    let found = read_certificates(path)?;
-    drop(rustls::crypto::ring::default_provider().install_default());
-    // The content of a certificate is looked at only here.
-    let client = Client::builder().no_proxy().tls_certs_only(found).build();
-    client.map(drop).map_err(|error| format!("certificate file {}: {}", path.display(), chain(&error)))
+/// Certificates of authorities that are trusted beside the others.
+#[derive(Clone, Debug)]
+pub struct Certificates {
+    /// As they were read: what they are known by.
+    pem: Arc<[u8]>,
+    found: Vec<Certificate>,
+}
+
+impl Certificates {
+    /// Reads them from the content of a PEM file of this name.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn read(name: &str, pem: &[u8]) -> Result<Self, String> {
+        let found = from_pem(name, pem)?;
+        drop(rustls::crypto::ring::default_provider().install_default());
+        // What is in a certificate is looked at only when a client takes it.
+        let client = Client::builder().no_proxy().tls_certs_only(found.clone()).build();
+        client.map_err(|error| format!("certificate file {name}: {}", chain(&error)))?;
+        Ok(Self { pem: pem.into(), found })
+    }
 }
 
 fn read_certificates(path: &Path) -> Result<Vec<Certificate>, String> {
-    let name = path.display();
+    let name = path.display().to_string();
     let text = std::fs::read(path).map_err(|error| format!("certificate file {name}: {error}"))?;
-    let found = Certificate::from_pem_bundle(&text)
+    from_pem(&name, &text)
+}
+
+fn from_pem(name: &str, pem: &[u8]) -> Result<Vec<Certificate>, String> {
+    let found = Certificate::from_pem_bundle(pem)
         .map_err(|error| format!("certificate file {name}: {}", chain(&error)))?;
     if found.is_empty() { Err(format!("certificate file {name} holds no certificate")) } else { Ok(found) }
 }

@@ -179,7 +179,7 @@ impl Connecting<'_> {
         let transport = match Transport::new(
             &self.context.clients,
             &self.context.env,
-            self.context.ca_cert.as_deref(),
+            self.context.ca_cert.as_ref(),
             timeouts,
         ) {
             Ok(transport) => Some(transport),

@@ -353,14 +353,51 @@ async fn b52_a_companys_authority_is_trusted_when_it_is_named() {
     let broken = std::fs::read_to_string(fixture("ca.pem")).unwrap().replacen("MII", "MIX", 1);
     place.write("conf/certs/broken.pem", &broken);
     for (file, said) in [
-        ("certs/away.pem", "No such file"),
+        ("certs/away.pem", "away.pem` does not exist"),
         ("certs/none.pem", "holds no certificate"),
         ("certs/broken.pem", "broken.pem"),
     ] {
         models(&format!("ca_cert: {file}\n"));
         let err = place.complains(2, &["run", "--config", "conf/vera-gate.yaml"]);
-        assert!(err.contains("ca_cert: certificate file") && err.contains(said), "{err}");
+        assert!(err.contains("ca_cert: ") && err.contains(said), "{err}");
         assert_eq!(err.matches("ca_cert:").count(), 1, "{err}");
+    }
+}
+
+/// A local program is found from the folder of the configuration, in both ways of running it; one that dies in every
+/// conversation is a failure, never an answer.
+#[test]
+fn a_program_runs_in_its_folder_and_its_death_is_no_answer() {
+    let place = Place::new();
+    place.small_target();
+    place.write("conf/bot/hello.txt", "I am listening.");
+    for (lifetime, script, code) in [
+        (
+            "per-conversation",
+            "while read -r line; do printf '{\"text\": \"%s\"}\\n' \"$(cat hello.txt)\"; done",
+            0,
+        ),
+        ("shared", "while read -r line; do printf '{\"text\": \"%s\"}\\n' \"$(cat hello.txt)\"; done", 0),
+        ("per-conversation", "read -r line; echo out of memory >&2; exit 9", 3),
+        ("shared", "read -r line; echo out of memory >&2; exit 9", 3),
+    ] {
+        place.write("conf/bot/bot.sh", script);
+        place.write(
+            "conf/vera-gate.yaml",
+            &format!(
+                "target: ../t\nuser: scripted/person\njudge: scripted/rules\nsweep: {{ max_messages: 4 }}\n\
+                 candidate: {{ provider: command, command: {{ argv: [sh, bot.sh], directory: bot, lifetime: {lifetime} }} }}\n"
+            ),
+        );
+        let run = format!("{lifetime}-{code}");
+        let output = place.run(&["simulate", "--config", "conf/vera-gate.yaml", "--run", &run]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let plan = std::fs::read_to_string(place.path().join(&run).join("plan.json")).unwrap();
+        let said = ["exit status: 9", "out of memory"].iter().all(|part| plan.contains(part));
+        assert_eq!(said, code == 3, "{plan}");
+        let talked = std::fs::read_dir(place.path().join(&run).join("conversations"))
+            .is_ok_and(|mut folder| folder.next().is_some());
+        assert_eq!(talked, code == 0);
     }
 }
 
@@ -390,6 +427,67 @@ async fn b53_long_characters_break_nothing() {
     for format in ["text", "markdown", "json", "verdict", "html", "junit"] {
         let output = place.run(&["report", "r", "--format", format]);
         assert!(output.status.code().is_some_and(|code| code < 70) && !output.stdout.is_empty(), "{format}");
+    }
+}
+
+/// B55: each role is priced at its own model, in a row of its own; the same model in two roles is two rows; what has no
+/// price is unknown and not nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn b55_each_role_pays_for_its_own_model() {
+    let server = Server::start(|n, seen| {
+        let body = |text: &str| {
+            let message = json!({"role": "assistant", "content": text});
+            let body = json!({"choices": [{"message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 0, "total_tokens": 1_000_000}});
+            vec![Act::Write(reply(200, body.to_string()))]
+        };
+        match seen.case() {
+            // Without risk the walk ends after its first question: one call.
+            "judge" => body(r#"{"answer": "No", "reasoning": "because"}"#),
+            _ => body(&format!("I do not sleep, {n}.")),
+        }
+    })
+    .await;
+    for (candidate, cost, all) in [
+        // The judge's model: $1 in the candidate's row and $1 in the judge's.
+        ("B", "$1.00", "$7.00"),
+        ("C", "not known", "at least $6.00"),
+    ] {
+        let place = Place::new();
+        place.write(
+            "prices.yaml",
+            "date: 2026-11-30\nmodels:\n  vllm/A: { input: 5, output: 0 }\n  vllm/B: { input: 1, output: 0 }\n",
+        );
+        let role = |role: &str, model: &str| {
+            format!("{role}: {{ provider: vllm, model: {model}, base_url: SERVER/{role}/v1 }}\n")
+        };
+        let roles = [role("user", "A"), role("candidate", candidate), role("judge", "B")].concat();
+        configure(&place, &server, &format!("{roles}sweep: {{ max_messages: 2 }}\nprices: prices.yaml\n"));
+        let shown = text(&place.run(&["run", "--run", "r"]).stdout);
+        assert!(shown.contains(&format!("cost {all}")), "{shown}");
+        let run = read_json(&place.path().join("r/run.json"));
+        let rows: Vec<_> = run["usage"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| {
+                (row["role"].as_str().unwrap(), row["model"].as_str().unwrap(), row["cost_micros"].as_u64())
+            })
+            .collect();
+        let candidates = if candidate == "B" { 1_000_000 } else { 0 };
+        let name = format!("vllm/{candidate}");
+        assert_eq!(
+            rows,
+            [
+                ("user", "vllm/A", Some(5_000_000)),
+                ("candidate", name.as_str(), Some(candidates)),
+                ("judge", "vllm/B", Some(1_000_000))
+            ]
+        );
+        // As it is read: a dollar sign is escaped, so that no pair of them is taken for a formula.
+        let page = report(&place, "report.md").replace(['\\', '\u{200B}'], "");
+        let line = page.lines().find(|line| line.starts_with("| candidate |")).unwrap();
+        assert!(line.ends_with(&format!("| {cost} |")), "{line}");
     }
 }
 

@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use vera_gate::config::model::ModelSettings;
 use vera_gate::model::meter::Budget;
-use vera_gate::model::{EnvLookup, Failure, ModelContext, Role, connect};
+use vera_gate::model::{Certificates, EnvLookup, Failure, ModelContext, Role, connect};
 
 use super::server::{Server, reply};
 use super::{connected, context, request, settings};
@@ -77,7 +77,7 @@ async fn a_companys_authority_can_be_trusted() {
     let by_file = with_env(&[("SSL_CERT_FILE", ca.to_str().unwrap())]);
     let by_folder = with_env(&[("SSL_CERT_DIR", folder.path().to_str().unwrap())]);
     let mut by_setting = with_env(&[]);
-    by_setting.ca_cert = Some(ca);
+    by_setting.ca_cert = Some(Certificates::read("ca.pem", &std::fs::read(&ca).unwrap()).unwrap());
     for context in [by_file, by_folder, by_setting] {
         let exchange = connected(Role::Judge, &settings, &context).reply(&request(1)).await.unwrap();
         assert_eq!(exchange.text, "ok");
