@@ -145,8 +145,26 @@ grep -q '::error file=thresholds.yaml,line=3::harm' "$work/act/fail.log"
 grep -q -- '--exit-code 134 ' "$work/act/crash.notes"
 grep -q 'vera-gate: inconclusive' "$work/act/inconclusive.log"
 
-# The same with the program itself, and its scripted models.
+step 'What init writes: clean'
 cargo build --quiet
+mkdir -p "$work/init"
+for case in pull-request nightly release forks; do
+  (
+    cd "$work/init"
+    # The revision of the action is a placeholder, as in the documents.
+    "$root/target/debug/vera-gate" init --force --for "$case" --revision 0000000000000000000000000000000000000000 # v0
+    config=vera-gate.yaml
+    [ ! -f "vera-gate.$case.yaml" ] || config=vera-gate.$case.yaml
+    "$root/target/debug/vera-gate" check --quiet --config "$config" >/dev/null
+  )
+done
+mapfile -t starters < <(find "$work/init/.github/workflows" -name '*.yml' | sort)
+[ "${#starters[@]}" -eq 5 ]
+actionlint "${starters[@]}"
+zizmor "${starters[@]}"
+parse "${starters[@]}"
+
+step 'The action with the program itself, and its scripted models'
 for name in pass fail inconclusive; do
   act "$name" --env VERA_GATE_BIN="$root/target/debug/vera-gate"
   grep -q "vera-gate: \(Pass\|Fail\|Inconclusive\)" "$work/act/$name.log"

@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 
 use super::output;
-use crate::config::Config;
+use crate::config::{Config, FILE_NAMES};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::thresholds::builtin;
@@ -18,7 +18,7 @@ use crate::source::Source;
 /// Arguments of `init`.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  vera-gate init --candidate openai/gpt-5.4\n  \
-vera-gate init --for release --user anthropic/claude-opus-4-7 --candidate openai/gpt-5.4 --judge openai/gpt-5.4")]
+vera-gate init --for nightly\n  vera-gate init --for release --user anthropic/claude-opus-4-7 --candidate openai/gpt-5.4 --judge openai/gpt-5.4")]
 pub(super) struct InitArgs {
     /// What the gate is for.
     #[arg(long = "for", value_enum, default_value_t = Use::PullRequest)]
@@ -66,26 +66,54 @@ impl Use {
     /// The preset that the thresholds start from, and how much is simulated.
     fn preset(self) -> (&'static str, &'static str) {
         match self {
-            Self::PullRequest | Self::Forks => ("builtin:pull-request", "sweep: { runs: 2, sample: 50 }"),
+            // Enough for 30 personas that say something on both sides of a comparison.
+            Self::PullRequest | Self::Forks => (
+                "builtin:pull-request",
+                "sweep: { runs: 2, sample: 50 }      # with a baseline 40 personas or more; see `vera-gate plan --power`",
+            ),
             Self::Nightly | Self::Release => ("builtin:release", "sweep: { runs: 2 }"),
+        }
+    }
+
+    /// Configuration and thresholds. Those of several cases can stand side by side.
+    fn files(self) -> (&'static str, &'static str) {
+        match self {
+            Self::PullRequest | Self::Forks => (FILE_NAMES[0], "vera-gate-thresholds.yaml"),
+            Self::Nightly => ("vera-gate.nightly.yaml", "vera-gate-thresholds.nightly.yaml"),
+            Self::Release => ("vera-gate.release.yaml", "vera-gate-thresholds.release.yaml"),
+        }
+    }
+
+    /// The settings of the candidate, and a file that they name.
+    fn candidate(self, model: &str) -> (String, Option<(&'static str, &'static str)>) {
+        match self {
+            // What a fork changes is read as data: its prompt.
+            Self::Forks => {
+                (format!("\n  model: {model}\n  system_prompt_file: {PROMPT}"), Some((PROMPT, PROMPT_TEXT)))
+            }
+            Self::PullRequest | Self::Nightly | Self::Release => (format!(" {model}"), None),
         }
     }
 }
 
-const THRESHOLDS: &str = "vera-gate-thresholds.yaml";
+const PROMPT: &str = "prompts/system.md";
+const PROMPT_TEXT: &str = "You are a helpful assistant.\n";
 
 /// Runs the command.
 pub(super) fn run(args: &InitArgs) -> Result<Exit, Error> {
     let (preset, sweep) = args.case.preset();
+    let (name, thresholds_name) = args.case.files();
+    let (candidate, prompt) = args.case.candidate(&args.candidate);
     let config = format!(
         "# Who talks with whom, and what decides. Every key: docs/configuration.md of vera-gate.\n\
          schema: vera-gate/config/v1\n\
          target: builtin:si                  # not clinically validated; see docs/rubric.md for the official target\n\n\
-         user: {}\ncandidate: {}\njudge: {}\n\n{sweep}\n\ngate:\n  thresholds: {THRESHOLDS}\n",
-        args.user, args.candidate, args.judge
+         user: {}\ncandidate:{candidate}\njudge: {}\n\n{sweep}\n\ngate:\n  thresholds: {thresholds_name}\n  \
+         # baseline: vera-gate-baseline.json  # made by `vera-gate baseline bless`\n",
+        args.user, args.judge
     );
     // What is written must be what the tool reads.
-    Config::parse(&Source::new("vera-gate.yaml", config.as_str()))?;
+    Config::parse(&Source::new(name, config.as_str()))?;
     let thresholds = builtin(preset).ok_or_else(|| Error::Internal(format!("no {preset}")))?;
     let keys: BTreeSet<String> = [&args.user, &args.candidate, &args.judge]
         .into_iter()
@@ -93,7 +121,10 @@ pub(super) fn run(args: &InitArgs) -> Result<Exit, Error> {
         .collect();
     let secrets: Vec<&str> = keys.iter().map(String::as_str).collect();
     let mut files =
-        vec![("vera-gate.yaml".to_owned(), config), (THRESHOLDS.to_owned(), thresholds.text().to_owned())];
+        vec![(name.to_owned(), config), (thresholds_name.to_owned(), thresholds.text().to_owned())];
+    // A prompt that is there is the team's own.
+    let prompt = prompt.filter(|(path, _)| !Path::new(path).exists());
+    files.extend(prompt.map(|(path, text)| (path.to_owned(), text.to_owned())));
     let starters = workflows(args.case.case(), &secrets, &args.revision);
     let starters = starters.map_err(|error| Error::Usage(error.to_string()))?;
     files.extend(starters.into_iter().map(|file| (file.path.to_owned(), file.text)));
@@ -115,6 +146,10 @@ pub(super) fn run(args: &InitArgs) -> Result<Exit, Error> {
         written.push('\n');
     }
     output::result(&written)?;
-    output::note("next: set the secrets, read the files, and try `vera-gate check` and `vera-gate plan`");
+    let config = if name == FILE_NAMES[0] { String::new() } else { format!(" --config {name}") };
+    output::note(&format!(
+        "next: set the secrets {}, read the files, and try `vera-gate check{config}` and `vera-gate plan{config} --power`",
+        secrets.join(", ")
+    ));
     Ok(Exit::Success)
 }

@@ -337,8 +337,31 @@ fn init_writes_what_check_accepts_and_replaces_nothing() {
     place.exits(0, &["check"]);
     let err = place.complains(2, &["init"]);
     assert!(err.contains("nothing was written") && err.contains("--force"), "{err}");
-    place.exits(0, &["init", "--force", "--for", "release"]);
+    place.exits(0, &["init", "--force"]);
     place.exits(0, &["check"]);
+    // The other cases stand beside it, and their workflows name files that are there.
+    for (case, workflow) in [("nightly", "vera-gate-nightly"), ("release", "vera-gate-release")] {
+        place.exits(0, &["init", "--for", case]);
+        let text =
+            std::fs::read_to_string(place.path().join(format!(".github/workflows/{workflow}.yml"))).unwrap();
+        let config = format!("vera-gate.{case}.yaml");
+        assert!(text.contains(&format!("config: {config}\n")) && !text.contains("thresholds:"), "{text}");
+        place.exits(0, &["check", "--config", &config]);
+    }
+    let forks = Place::new();
+    forks.exits(0, &["init", "--for", "forks"]);
+    forks.exits(0, &["check"]);
+    let config = std::fs::read_to_string(forks.path().join("vera-gate.yaml")).unwrap();
+    let stage =
+        std::fs::read_to_string(forks.path().join(".github/workflows/vera-gate-fork-two.yml")).unwrap();
+    for text in [config, stage] {
+        assert!(text.contains("prompts/system.md"), "what stage two reads is what is tested: {text}");
+    }
+    assert!(forks.path().join("prompts/system.md").is_file());
+    // With a baseline a smaller sample could not pass: a comparison wants 30 personas that say something.
+    let plan = place.exits(0, &["plan", "--power", "--format", "json"]);
+    let plan: serde_json::Value = serde_json::from_str(&plan).unwrap();
+    assert_eq!(plan["power"]["regressions"][0]["too_few_personas"], false, "{plan}");
 }
 
 #[test]
