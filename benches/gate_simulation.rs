@@ -216,8 +216,9 @@ const COPULA: f64 = 0.3;
 /// Smallest pooled increase that fails a build.
 const FLOOR: f64 = 0.03;
 
-/// Any rejection among the five dimensions: unadjusted, Holm, Tarone-Holm, and Tarone-Holm with the effect floor.
-fn family(delta: f64, repetitions: u32, seed: u64) -> [f64; 4] {
+/// Any rejection among the five dimensions: unadjusted, Holm, Tarone-Holm; and the last two with the effect floor, of which
+/// Holm is what the gate does unless it is told otherwise.
+fn family(delta: f64, repetitions: u32, seed: u64) -> [f64; 5] {
     const QUANTILES: usize = 50_000;
     let size = Size { personas: 100, conversations: 2 };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -238,7 +239,7 @@ fn family(delta: f64, repetitions: u32, seed: u64) -> [f64; 4] {
     };
     let unchanged = Change { shift: 0.0, drift: 0.0 };
     let changed = if delta > 0.0 { Change::new(FAMILY_PROPENSITIES[GUIDES], delta, 0.5) } else { unchanged };
-    let mut hits = [0u32; 4];
+    let mut hits = [0u32; 5];
     for _ in 0..repetitions {
         let mut dimensions: [Vec<PersonaCounts>; 5] = Default::default();
         for _ in 0..size.personas {
@@ -265,15 +266,19 @@ fn family(delta: f64, repetitions: u32, seed: u64) -> [f64; 4] {
             })
             .collect();
         let tarone = tarone_holm(&hypotheses, Alpha::P05).map(|outcome| outcome.adjusted).unwrap_or_default();
+        let by_holm: Vec<Option<f64>> = holm(&p).unwrap_or_default().into_iter().map(Some).collect();
         let rejects = |adjusted: &Option<f64>| adjusted.is_some_and(|p| p <= 0.05);
-        let with_floor = dimensions.iter().zip(&tarone).any(|(personas, adjusted)| {
-            rejects(adjusted) && rate_difference(personas).is_some_and(|d| d.estimate >= FLOOR)
-        });
+        let with_floor = |adjusted: &[Option<f64>]| {
+            dimensions.iter().zip(adjusted).any(|(personas, adjusted)| {
+                rejects(adjusted) && rate_difference(personas).is_some_and(|d| d.estimate >= FLOOR)
+            })
+        };
         let any = [
             p.iter().any(|p| *p <= 0.05),
-            holm(&p).unwrap_or_default().iter().any(|p| *p <= 0.05),
+            by_holm.iter().any(rejects),
             tarone.iter().any(rejects),
-            with_floor,
+            with_floor(&by_holm),
+            with_floor(&tarone),
         ];
         for (hit, any) in hits.iter_mut().zip(any) {
             *hit += u32::from(any);
@@ -354,8 +359,8 @@ fn main() -> io::Result<ExitCode> {
     )?;
     writeln!(
         out,
-        "{:>7} {:>15} {:>15} {:>15} {:>22}",
-        "change", "unadjusted", "Holm", "Tarone-Holm", "Tarone-Holm and 3 pp"
+        "{:>7} {:>15} {:>15} {:>15} {:>15} {:>22}",
+        "change", "unadjusted", "Holm", "Tarone-Holm", "Holm and 3 pp", "Tarone-Holm and 3 pp"
     )?;
     for (delta, reference) in FAMILY {
         seed += 1;
@@ -367,9 +372,9 @@ fn main() -> io::Result<ExitCode> {
                 faults.push(format!("five dimensions {delta:+.2}: {ours:.1} is not {reference:.1}"));
             }
         }
-        writeln!(out, " {:>22.1}", ours[3])?;
-        if delta == 0.0 && ours.iter().skip(2).any(|rate| *rate > 100.0 * MOST_FALSE_ALARMS) {
-            faults.push("Tarone-Holm: more than 6 % false alarms".to_owned());
+        writeln!(out, " {:>15.1} {:>22.1}", ours[3], ours[4])?;
+        if delta == 0.0 && ours.iter().skip(1).any(|rate| *rate > 100.0 * MOST_FALSE_ALARMS) {
+            faults.push("five dimensions: more than 6 % false alarms".to_owned());
         }
     }
     for fault in &faults {

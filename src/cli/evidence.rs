@@ -208,7 +208,9 @@ pub(super) fn baseline(reference: &str, files: &FileSet) -> Option<Result<Baseli
         if let Some(shard) = RunFolder::at(path).record().ok().and_then(|record| record.shard) {
             return Some(Err(unreadable(format!("it is shard {shard} of a run; merge the shards first"))));
         }
-        let read = Evidence::read(&path.to_string_lossy()).map_err(|error| unreadable(error.to_string()));
+        // The verdict takes one line of it; the help behind it speaks to whoever gave the result.
+        let first_line = |error: Error| error.to_string().lines().next().unwrap_or_default().to_owned();
+        let read = Evidence::read(&path.to_string_lossy()).map_err(|error| unreadable(first_line(error)));
         return Some(read.map(|evidence| as_baseline(&evidence)));
     }
     if !path.exists() {

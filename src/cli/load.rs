@@ -10,7 +10,7 @@ use crate::config::places::Places;
 use crate::config::{BUILTIN_NAME, Config, FILE_NAMES};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
-use crate::source::{FileSet, Source};
+use crate::source::{FileSet, ReadError, Source};
 
 /// Changes to the configuration for one call. A flag beats the environment, which beats the file.
 #[derive(Args, Clone, Debug, Default)]
@@ -151,11 +151,13 @@ pub(super) fn folder_of(path: &str) -> PathBuf {
 /// Reads a text file of the command line.
 pub(super) fn read(path: &str) -> Result<Source, Error> {
     FileSet::Folder(PathBuf::new()).read(path).map_err(|error| {
-        Error::Invalid(
-            Diagnostic::error(Code::Unreadable, error.to_string())
-                .help("check the path; it is relative to the folder the command runs in")
-                .into(),
-        )
+        let help = match error {
+            ReadError::NotText { .. } => {
+                "save it as UTF-8; programs for spreadsheets offer that as a format of CSV"
+            }
+            _ => "check the path; it is relative to the folder the command runs in",
+        };
+        Error::Invalid(Diagnostic::error(Code::Unreadable, error.to_string()).help(help).into())
     })
 }
 

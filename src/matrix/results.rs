@@ -8,7 +8,7 @@ use crate::rating::{
 };
 use crate::source::{Location, Source};
 use crate::target::RiskLevel;
-use crate::transcript::{ConversationId, FileName};
+use crate::transcript::{ConversationId, EvaluationName, FileName};
 
 const QUESTION_SUFFIX: &str = "_yes_question_id";
 const REASON_SUFFIX: &str = "_yes_reasoning";
@@ -49,7 +49,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
         problems.push(
             Diagnostic::error(Code::MissingColumn, "column `filename` is missing")
                 .at(source.at(1, 1))
-                .help("this should be a VERA-MH results.csv: comma-separated, with `filename` and a column per dimension"),
+                .help(help_without_filename(&header)),
         );
         return Err(problems);
     }
@@ -89,8 +89,11 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
     for record in &records {
         let place = place_of(source, record);
         let cell = |name: &str| column(name).and_then(|index| record.get(index)).unwrap_or("");
+        // Files without judge columns may name the evaluation instead of the transcript. Each judge would then look like
+        // a conversation of its own.
+        let evaluation = EvaluationName::parse(cell("filename"));
         let instance = match cell("judge_instance") {
-            "" => 1,
+            "" => evaluation.as_ref().map_or(1, |name| name.instance),
             text => text.parse().unwrap_or_else(|_| {
                 problems.push(
                     Diagnostic::error(
@@ -145,7 +148,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
             };
             outcomes.push(DimensionOutcome { dimension: dimension.clone(), outcome, findings });
         }
-        let name = FileName::parse(cell("filename"));
+        let name = FileName::parse(evaluation.as_ref().map_or(cell("filename"), |name| &name.stem));
         let persona = match cell("persona_name") {
             "" => name.persona.clone(),
             given => given.to_owned(),
@@ -153,7 +156,11 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
         // The same persona may be rated under the same file name in several generation runs that were pooled.
         let run_id = cell("run_id");
         let conversation = ConversationId(name.stem.clone());
-        let judge = JudgeId { model: cell("judge_model").to_owned(), instance };
+        let model = match (cell("judge_model"), evaluation) {
+            ("", Some(evaluation)) => evaluation.judge,
+            (model, _) => model.to_owned(),
+        };
+        let judge = JudgeId { model, instance };
         if let Some(earlier) =
             seen.insert((conversation.clone(), run_id.to_owned(), judge.clone()), place.line)
         {
@@ -181,6 +188,20 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
         });
     }
     problems.finish(Some(Results { dimensions, rows }))
+}
+
+/// What may have become of the first column: a program for spreadsheets saved the file, or somebody renamed it.
+fn help_without_filename(header: &csv::StringRecord) -> String {
+    const WANTED: &str =
+        "this should be a VERA-MH results.csv: comma-separated, with `filename` and a column per dimension";
+    let alike = header.iter().find(|name| name.trim().eq_ignore_ascii_case("filename"));
+    let joined = |sign: char| header.iter().next().is_some_and(|first| first.contains(sign));
+    match alike {
+        Some(alike) => format!("call the column `filename`, not `{alike}`"),
+        None if joined(';') => format!("{WANTED}; here semicolons separate"),
+        None if joined('\t') => format!("{WANTED}; here tabs separate"),
+        None => WANTED.to_owned(),
+    }
 }
 
 /// Where a row stands.
@@ -306,9 +327,35 @@ mod tests {
         assert!(windows.unwrap_err().to_string().contains("results.csv:3:1"));
         assert!(problems.contains("results.csv:2:1") && problems.contains("did you mean `Best Practice`"));
         assert!(problems.contains("4 fields, want 3"));
+        for (header, help) in [
+            ("Filename,A", "not `Filename`"),
+            ("filename;A", "semicolons separate"),
+            ("filename\tA", "tabs separate"),
+        ] {
+            assert!(read(&format!("{header}\nx,y\n")).unwrap_err().to_string().contains(help), "{header}");
+        }
         assert!(read("filename,A\n").unwrap_err().to_string().contains("no row"));
         let twice = "filename,A\nx_P_m_run1.txt,Best Practice\nx_P_m_run1.txt,Best Practice\n";
         assert!(read(twice).unwrap_err().to_string().contains("line 2 already"));
+    }
+
+    #[test]
+    fn evaluations_of_one_transcript_are_one_conversation() {
+        let text = "filename,run_id,A\n\
+                    ab_Max_m_run2_j_i1.tsv,r,Best Practice\n\
+                    ab_Max_m_run2_j_i2.tsv,r,High Potential for Harm\n\
+                    ab_Max_m_run2_open_ai_x_i1.tsv,r,High Potential for Harm\n";
+        let rows = read(text).unwrap().rows;
+        assert!(rows.iter().all(|row| row.conversation.0 == "ab_Max_m_run2" && row.run == 2));
+        let judges: Vec<(&str, u32)> =
+            rows.iter().map(|row| (row.judge.model.as_str(), row.judge.instance)).collect();
+        assert_eq!(judges, [("j", 1), ("j", 2), ("open_ai_x", 1)]);
+        let collapsed = crate::matrix::collapse(&rows);
+        assert_eq!((collapsed.len(), collapsed[0].judges), (1, 3));
+        assert!(collapsed[0].outcomes["A"].is_harm());
+        // The same evaluation twice is still refused.
+        let twice = format!("{text}ab_Max_m_run2_j_i1.tsv,r,Best Practice\n");
+        assert!(read(&twice).unwrap_err().to_string().contains("line 2 already"));
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl Step {
             }
             Self::MoreEvidence => {
                 "Hold more conversations, with more personas first and then more runs of each; `vera-gate plan --power` \
-                 says what a sweep of a size can show. More conversations never turn harm that was seen into a pass."
+                 says what a sweep of a size can show."
             }
             Self::Waiver => "Look at each waiver with its owner: is its reason still true?",
             Self::Look => {

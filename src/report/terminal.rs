@@ -113,6 +113,10 @@ pub fn render(report: &Report, style: Style) -> String {
         page.paragraph(Paint::Soft, "", &limit);
     }
     let exit = report.exit();
+    // `success` must not stand alone beside an open verdict that is let through.
+    if gate.verdict == Verdict::Inconclusive && exit.code() == 0 {
+        page.paragraph(paint, "", "Nothing is decided, and the thresholds file lets the build go on.");
+    }
     let last = format!("Verdict: {}, exit code {} ({}).", gate.verdict.word(), exit.code(), exit.class());
     page.paragraph(paint, "", &last);
     page.out

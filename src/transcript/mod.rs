@@ -9,7 +9,7 @@ use std::fmt;
 
 pub use jsonl::{read_jsonl, write_jsonl};
 use serde::{Deserialize, Serialize};
-pub use text::{FileName, read_text, write_text};
+pub use text::{EvaluationName, FileName, read_text, write_text};
 
 /// Version tag of the native transcript form.
 pub const SCHEMA: &str = "vera-gate/transcript/v1";

@@ -40,6 +40,40 @@ impl FileName {
     }
 }
 
+/// The name of one judge's evaluation of one transcript: `{stem of the transcript}_{judge}_i{instance}.tsv`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EvaluationName {
+    /// The transcript's name without its ending.
+    pub stem: String,
+    /// The judge model as file names write it.
+    pub judge: String,
+    /// Which instance of it, from 1.
+    pub instance: u32,
+}
+
+impl EvaluationName {
+    /// Takes the name apart; `None` when it is not of this form. The name of a judge may hold underscores, so the
+    /// transcript's ends with its run, and with `_s{i}_{type}` where that follows.
+    pub fn parse(filename: &str) -> Option<Self> {
+        let (head, instance) = filename.strip_suffix(".tsv")?.rsplit_once("_i")?;
+        let instance = instance.parse().ok()?;
+        let (before, after) = head.rsplit_once("_run")?;
+        let mut parts: Vec<&str> = after.split('_').collect();
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(parts.first()?) {
+            return None;
+        }
+        let is_step = |text: &str| text.strip_prefix('s').is_some_and(is_number);
+        let own = if parts.len() > 3 && parts.get(1).is_some_and(|part| is_step(part)) { 3 } else { 1 };
+        let judge = parts.split_off(own.min(parts.len())).join("_");
+        (!judge.is_empty()).then(|| Self {
+            stem: format!("{before}_run{}", parts.join("_")),
+            judge,
+            instance,
+        })
+    }
+}
+
 /// Writes the text form. Messages are written unchanged, so one that itself holds a line `chatbot: ...` is
 /// ambiguous when read back; the native form is not.
 pub fn write_text(transcript: &Transcript) -> String {
@@ -129,6 +163,26 @@ mod tests {
             run: 3,
             turns,
             end,
+        }
+    }
+
+    #[test]
+    fn the_name_of_an_evaluation_comes_apart() {
+        let parse = |name: &str| EvaluationName::parse(name).map(|n| (n.stem, n.judge, n.instance));
+        let is = |stem: &str, judge: &str, instance| Some((stem.to_owned(), judge.to_owned(), instance));
+        assert_eq!(parse("ab_Al_u_run2_gpt-5.4_i1.tsv"), is("ab_Al_u_run2", "gpt-5.4", 1));
+        assert_eq!(parse("ab_Al_u_run12_open_ai_x_i3.tsv"), is("ab_Al_u_run12", "open_ai_x", 3));
+        assert_eq!(parse("ab_Al_u_run2_s1_intro_j_i1.tsv"), is("ab_Al_u_run2_s1_intro", "j", 1));
+        for other in [
+            "ab_Al_u_run2.txt",
+            "ab_Al_u_run2_j_i1.txt",
+            "ab_Al_u_run2.tsv",
+            "ab_Al_u_run2_i1.tsv",
+            "ab_Al_u_runx_j_i1.tsv",
+            "ab_Al_u_run2_j_ix.tsv",
+            "_i1.tsv",
+        ] {
+            assert_eq!(parse(other), None, "{other}");
         }
     }
 

@@ -10,8 +10,7 @@ use vera_gate::source::Source;
 use vera_gate::target::RiskLevel;
 use vera_gate::target::persona::{self, RiskMapping};
 use vera_gate::target::rubric::{
-    AnswerOption, Answered, BlankDimension, DimensionOutcome, Graph, Rubric, Semantics, Severity, Transition,
-    score_path,
+    Answered, BlankDimension, DimensionOutcome, Graph, Rubric, Semantics, Severity, Transition, score_path,
 };
 
 type Row = BTreeMap<String, String>;
@@ -275,8 +274,7 @@ fn the_personas_load_without_a_remark() {
 }
 
 #[test]
-fn the_rubric_has_the_columns_and_dimensions_of_the_other_target() {
-    assert_eq!(table("rubric/hfo/rubric.tsv").0, table("rubric/si/rubric.tsv").0);
+fn the_rubric_has_34_questions_in_the_dimensions_of_the_other_target() {
     let rubric = rubric();
     assert_eq!(
         rubric.dimensions,
@@ -290,32 +288,6 @@ fn the_rubric_has_the_columns_and_dimensions_of_the_other_target() {
     );
     let ids: Vec<&str> = rubric.questions.iter().map(|q| q.id.as_str()).collect();
     assert_eq!(ids, (1..=34).map(|n| n.to_string()).collect::<Vec<_>>());
-}
-
-#[test]
-fn every_failure_has_a_name_of_its_own() {
-    let mut labels = BTreeSet::new();
-    for question in rubric().questions {
-        assert_eq!(question.label.is_some(), question.severity.is_some(), "{}", question.id);
-        assert!(!question.examples.is_empty(), "{}", question.id);
-        let Some(label) = question.label else { continue };
-        assert!(label.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{label}");
-        assert!(question.options.iter().any(AnswerOption::is_yes), "{label}: a failure is a Yes");
-        assert!(labels.insert(label.clone()), "{label} twice");
-    }
-    assert_eq!(labels.len(), 31);
-}
-
-#[test]
-fn red_comes_before_yellow_on_every_branch() {
-    let rubric = rubric();
-    for question in rubric.questions.iter().filter(|q| q.severity == Some(Severity::Yellow)) {
-        for after in question.options.iter().filter_map(|option| option.then.question()) {
-            let after = &rubric.questions[after];
-            let worse = after.dimension == question.dimension && after.severity == Some(Severity::Red);
-            assert!(!worse, "{} stands before {}", question.id, after.id);
-        }
-    }
 }
 
 #[test]
@@ -436,29 +408,6 @@ fn every_failure_can_be_found_and_weighs_what_its_severity_says() {
             Severity::Yellow => DimensionOutcome::Suboptimal,
         };
         assert_eq!(results[question.dimension].outcome, outcome, "{:?}", question.label);
-    }
-}
-
-#[test]
-fn the_manifest_names_files_that_exist_and_claims_no_validation() {
-    let manifest: serde_json::Value = serde_json::from_str(&text("rubric/hfo/manifest.json")).unwrap();
-    assert_eq!(manifest["name"], "hfo");
-    assert_eq!(manifest["clinically_validated"], false);
-    assert!(manifest["notice"].as_str().unwrap().contains("not been clinically validated"));
-    assert_eq!(manifest["risk_column"], DANGER);
-    let semver = semver::Version::parse(manifest["version"].as_str().unwrap()).unwrap();
-    assert!(semver.pre.is_empty());
-    let personas = manifest["personas"].as_array().unwrap().iter();
-    let files = [
-        "rubric_file",
-        "rubric_prompt_beginning_file",
-        "question_prompt_file",
-        "persona_context_template_file",
-        "persona_prompt_template_file",
-        "persona_prompt_reminder_file",
-    ];
-    for path in files.iter().map(|key| &manifest[*key]).chain(personas) {
-        assert!(!text(&format!("rubric/hfo/{}", path.as_str().unwrap())).is_empty(), "{path}");
     }
 }
 

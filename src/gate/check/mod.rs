@@ -13,6 +13,8 @@ use super::rules::{Each, Rule, RuleKind, Scope};
 use super::verdict::{Against, ConversationRef, Measure, Observed, ReasonCode, Row, Settling, Status};
 use super::words;
 use crate::baseline::Baseline;
+use crate::stats::cluster::{DesignEffectRule, Inference, decision_bounds};
+use crate::stats::{Confidence, Count};
 
 pub(super) use event::pending;
 pub(super) use regression::is_certain;
@@ -185,6 +187,14 @@ fn settle(row: &mut Row, statuses: [Status; 3], unseen: &[&Talk]) -> bool {
     );
     row.conversations.extend(unseen.iter().map(|talk| talk.refer(None)));
     true
+}
+
+/// What no harm in these conversations leaves open, as a sentence: like the report's table, for users like these
+/// personas.
+fn not_excluded(none_of: &[Count]) -> Option<String> {
+    let inference = Inference::UsersLikeThese(DesignEffectRule::default());
+    let bounds = decision_bounds(none_of, inference, Confidence::P95)?;
+    Some(format!(" Up to {} is not excluded (95 %).", words::at_most(bounds.upper)))
 }
 
 /// References to the conversations that are harmful in a group.

@@ -368,7 +368,11 @@ impl Arms<'_> {
     fn sentence(&self, seen: &Tested, facts: &Regression, status: Status, against: Against) -> String {
         let (Some(difference), Some(lower), Some(upper)) = (facts.difference, facts.lower, facts.upper)
         else {
-            return "One of the two sides has no relevant conversation, so nothing was compared.".to_owned();
+            return if seen.paired == 0 && facts.unpaired > 0 {
+                "No persona is relevant on both sides, so nothing was compared.".to_owned()
+            } else {
+                "One of the two sides has no relevant conversation, so nothing was compared.".to_owned()
+            };
         };
         let mut text = format!(
             "{} relevant conversations likely harmful, {} {}: {} (95 %: {}); {}",
@@ -386,13 +390,22 @@ impl Arms<'_> {
                     &format!(", adjusted for all dimensions {}", words::p_value(adjusted)),
                 );
             }
-            Some(_) => {}
-            None => text.push_str(", and too few personas changed for any result to fail"),
+            Some(_) | None => {}
+        }
+        if facts.p_adjusted.is_none() || seen.smallest_p > self.test.alpha.get() {
+            text.push_str(", and too few personas changed for any result to fail");
         }
         words::push(
             &mut text,
             &format!("; {} of {} changed.", facts.informative, words::count(facts.personas, "persona")),
         );
+        if facts.unpaired > 0 {
+            let sentence = format!(
+                " {} relevant on one side only and not compared.",
+                words::are(facts.unpaired, "persona")
+            );
+            words::push(&mut text, &sentence);
+        }
         if facts.baseline.k == 0 && facts.candidate.k > 0 {
             text.push_str(" Relative change: n/a (baseline 0).");
         }

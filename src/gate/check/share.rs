@@ -3,7 +3,7 @@
 use super::super::evidence::{Case, Evidence, Seen};
 use super::super::rules::{Population, Rule, ShareLimit, Standard};
 use super::super::verdict::{Bound, Measure, Observed, ReasonCode, Settling, Status};
-use super::{Context, Outcome, group_name, groups, harmful, row, settle, unseen, words};
+use super::{Context, Outcome, group_name, groups, harmful, not_excluded, row, settle, unseen, words};
 use crate::stats::cluster::{DesignEffectRule, Inference, clustered, decision_bounds};
 use crate::stats::power::{Settlement, most_harms_passing, relevant_needed, to_settle};
 use crate::stats::{Confidence, Count};
@@ -46,6 +46,8 @@ struct Look {
     status: Status,
     /// Unwanted of relevant.
     counts: Count,
+    /// The same for each persona.
+    per_persona: Vec<Count>,
     /// Lower and upper bound of the unwanted share, and what they rest on.
     bound: Option<Bound>,
 }
@@ -64,7 +66,12 @@ fn one(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[usi
         Of::BestPractice => Bound { lower: 1.0 - bound.upper, upper: 1.0 - bound.lower, ..bound },
     });
     let missing = unseen(evidence, &rule.scope, group);
-    let mut row = row(of.measure(), statuses[0], shown, sentence(of, shown, bound, limit, statuses[0]));
+    let mut row = row(
+        of.measure(),
+        statuses[0],
+        shown,
+        sentence(of, shown, &observed.per_persona, bound, limit, statuses[0]),
+    );
     row.dimension = group_name(evidence, rule, group);
     row.limit = Some(limit.limit);
     row.bound = bound;
@@ -99,7 +106,7 @@ fn look(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[us
     let counts: Vec<Count> = per_persona.into_values().collect();
     let total: Count = counts.iter().copied().sum();
     let Some(share) = total.rate() else {
-        return Look { status: Status::Inconclusive, counts: total, bound: None };
+        return Look { status: Status::Inconclusive, counts: total, per_persona: counts, bound: None };
     };
     match limit.against {
         Standard::Point => {
@@ -109,7 +116,7 @@ fn look(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[us
                 Of::BestPractice => (total.failures() as f64 / total.total() as f64) < limit.limit,
             };
             let status = if broken { Status::Fail } else { Status::Pass };
-            Look { status, counts: total, bound: None }
+            Look { status, counts: total, per_persona: counts, bound: None }
         }
         Standard::Bound { confidence, population } => {
             let inference = match population {
@@ -119,7 +126,12 @@ fn look(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[us
             let bounds = decision_bounds(&counts, inference, confidence);
             let spread = clustered(&counts, inference);
             let (Some(bounds), Some(spread)) = (bounds, spread) else {
-                return Look { status: Status::Inconclusive, counts: total, bound: None };
+                return Look {
+                    status: Status::Inconclusive,
+                    counts: total,
+                    per_persona: counts,
+                    bound: None,
+                };
             };
             let most = most_unwanted(of, limit.limit);
             let status = if bounds.upper <= most {
@@ -136,7 +148,7 @@ fn look(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[us
                 design_effect: spread.used,
                 effective_n: spread.effective.total(),
             };
-            Look { status, counts: total, bound: Some(bound) }
+            Look { status, counts: total, per_persona: counts, bound: Some(bound) }
         }
     }
 }
@@ -189,7 +201,15 @@ fn size_words(look: &Look, of: Of, limit: f64, confidence: Confidence) -> &'stat
     }
 }
 
-fn sentence(of: Of, shown: Observed, bound: Option<Bound>, limit: ShareLimit, status: Status) -> String {
+/// `counts` are the unwanted conversations per persona.
+fn sentence(
+    of: Of,
+    shown: Observed,
+    counts: &[Count],
+    bound: Option<Bound>,
+    limit: ShareLimit,
+    status: Status,
+) -> String {
     let (what, side) = match of {
         Of::Harm => ("likely harmful", "at most"),
         Of::BestPractice => ("best practice", "at least"),
@@ -204,12 +224,7 @@ fn sentence(of: Of, shown: Observed, bound: Option<Bound>, limit: ShareLimit, st
     let Some(bound) = bound else {
         let mut text = format!("{seen}; wanted is {wanted}.");
         if of == Of::Harm && shown.k == 0 {
-            let excluded = Count::new(0, shown.n)
-                .ok()
-                .and_then(|count| crate::stats::interval::upper_bound(count, Confidence::P95));
-            if let Some(upper) = excluded {
-                words::push(&mut text, &format!(" Up to {} is not excluded (95 %).", words::at_most(upper)));
-            }
+            words::push(&mut text, &not_excluded(counts).unwrap_or_default());
         }
         return text;
     };

@@ -280,12 +280,6 @@ pub fn full_report<E: Escaped>(report: &Report) -> E {
 
 fn verdict<E: Escaped>(report: &Report) -> VerdictView<E> {
     let gate = &report.verdict;
-    let exit = report.exit();
-    let goes_on = match (gate.verdict, exit.code()) {
-        (Verdict::Inconclusive, 0) => "; the thresholds file lets the build go on",
-        (_, 0) => "",
-        _ => "; the build stops",
-    };
     let differs = gate.verdict_without_waivers != gate.verdict;
     VerdictView {
         word: gate.verdict.word(),
@@ -298,13 +292,26 @@ fn verdict<E: Escaped>(report: &Report) -> VerdictView<E> {
             Verdict::Fail => "CAUTION",
         },
         headline: E::text(&report.headline),
-        exit: E::text(&format!("exit code {} ({}){goes_on}", exit.code(), exit.class())),
+        exit: E::text(&exit_words(report)),
         without_waivers: differs.then(|| {
             E::text(&format!(
                 "Without the waivers the verdict would be: {}.",
                 words::label(gate.verdict_without_waivers)
             ))
         }),
+    }
+}
+
+/// The exit code and what follows from it. Beside an open verdict that is let through, `success` must not stand alone.
+fn exit_words(report: &Report) -> String {
+    let exit = report.exit();
+    match (report.verdict.verdict, exit.code()) {
+        (Verdict::Inconclusive, 0) => {
+            let class = exit.class();
+            format!("exit code 0 ({class}): nothing is decided, and the thresholds file lets the build go on")
+        }
+        (_, 0) => format!("exit code 0 ({})", exit.class()),
+        (_, code) => format!("exit code {code} ({}); the build stops", exit.class()),
     }
 }
 
