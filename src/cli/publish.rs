@@ -106,7 +106,10 @@ pub(super) fn run(args: &PublishArgs, global: &Global) -> Result<Exit, Error> {
             (Audience::All, None) => {
                 let (forge, warnings) = match connect(&context, &env) {
                     Ok(forge) => (Some(forge), Vec::new()),
-                    Err(text) => (None, vec![Warning { gravity: Gravity::Failure, text }]),
+                    Err(text) => {
+                        let text = format!("{text}: neither comment nor check can be written");
+                        (None, vec![Warning { gravity: Gravity::Failure, text }])
+                    }
                 };
                 drive(forge.as_ref(), args, global, &context, warnings).await
             }
@@ -127,7 +130,7 @@ pub(super) fn connect(context: &ActionsContext, env: &Env) -> Result<GitHub, Str
     let token = env
         .get("GITHUB_TOKEN")
         .filter(|token| !token.is_empty())
-        .ok_or_else(|| "GITHUB_TOKEN is not set: neither comment nor check can be written".to_owned())?;
+        .ok_or_else(|| "GITHUB_TOKEN is not set".to_owned())?;
     let lookup = env.clone();
     let lookup = EnvLookup::new(move |name| lookup.get(name).cloned());
     let ca_cert = env.get("VERA_GATE_CA_CERT").filter(|path| !path.is_empty()).map(|path| {
