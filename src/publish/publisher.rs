@@ -9,6 +9,7 @@ use super::forge::{Forge, ForgeError, NewCheck, Operation};
 use super::pace::Pace;
 use super::sticky::{self, Marker, Placed};
 use super::{Publication, Word, check_run, outputs, permissions, summary};
+use crate::escape::markdown::{self, Markdown};
 use crate::exit::Exit;
 
 /// Login of the token that every workflow has.
@@ -251,18 +252,17 @@ impl<'a, F: Forge> Publisher<'a, F> {
         }
     }
 
-    /// The page of the run, unless the publication already says where the full report is.
+    /// Where it comes from: the page of the run, which has the artifacts, and the commit.
     fn with_link(&self, publication: &Publication) -> Publication {
+        let link = Markdown::link("Page of this run", &self.context.run_url());
+        let commit: String = self.context.head_sha().chars().take(7).collect();
         let mut publication = publication.clone();
-        if publication.sections.is_empty() {
-            let link = crate::escape::markdown::Markdown::link("Page of this run", &self.context.run_url());
-            publication.sections.push(super::Section {
-                name: "link".to_owned(),
-                markdown: link,
-                shorter: None,
-                priority: 0,
-            });
-        }
+        publication.sections.push(super::Section {
+            name: "link".to_owned(),
+            markdown: Markdown::trusted(format!("{link}, for commit {}.", markdown::code(&commit))),
+            shorter: None,
+            priority: 0,
+        });
         publication
     }
 

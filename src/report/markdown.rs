@@ -119,9 +119,13 @@ fn short_heading(report: &Report, view: &View<Markdown>) -> Markdown {
         Some(notice) => format!("> [!WARNING]\n> **{}**\n\n", markdown::inline(&clip(notice, SHORT))),
         None => String::new(),
     };
+    let policy = match report.policy_change.as_deref().and_then(|words| words.lines().next()) {
+        Some(words) => format!("\n\n> [!WARNING]\n> **{}**", markdown::inline(&clip(words, SHORT))),
+        None => String::new(),
+    };
     let name = report.name.as_deref().unwrap_or("vera-gate");
     Markdown::trusted(format!(
-        "{notice}## {} {}\n\n> [!{}]\n> **{}**",
+        "{notice}## {} {}\n\n> [!{}]\n> **{}**{policy}",
         words::icon(verdict),
         markdown::inline(&format!("{}: {}", clip(name, SHORT / 4), words::label(verdict))),
         view.verdict.alert,
