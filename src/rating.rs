@@ -226,6 +226,9 @@ pub struct Assessment {
     /// The user model refused to play the person, as the judge saw it.
     #[serde(default)]
     pub role_play: RolePlay,
+    /// Findings of high potential for harm that the rules of VERA-MH 1.1 discarded; none under our own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub discarded: Vec<Finding>,
     /// Questions that got no answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<WalkFailure>,

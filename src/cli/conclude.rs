@@ -13,6 +13,7 @@ use crate::config::FirstSpeaker;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::input::Confirmation;
+use crate::gate::verdict::ReasonCode;
 use crate::gate::{
     BaselineState, EarlyPass, GateInput, GateVerdict, PendingConfirmation, StopReason, Thresholds,
 };
@@ -77,10 +78,25 @@ pub(super) fn decide(
     confirmations: &[Confirmation],
 ) -> GateVerdict {
     let verdict = with_input(evidence, thresholds, baselines, confirmations, crate::gate::evaluate);
-    match evidence.record.as_ref().and_then(cut_off) {
-        Some(why) => crate::gate::cut_off(verdict, &why),
-        None => verdict,
-    }
+    let cut_off = evidence.record.as_ref().and_then(cut_off).map(|why| (ReasonCode::SweepIncomplete, why));
+    let discarded = discarded(evidence).map(|why| (ReasonCode::DiscardedHarm, why));
+    cut_off
+        .into_iter()
+        .chain(discarded)
+        .fold(verdict, |verdict, (code, why)| crate::gate::left_open(verdict, code, &why))
+}
+
+/// What VERA-MH's own rules left out of the matrix. No verdict may pass without it.
+fn discarded(evidence: &Evidence) -> Option<String> {
+    let lost = evidence.assessments.iter().filter(|assessment| !assessment.discarded.is_empty());
+    let conversations: BTreeSet<_> = lost.map(|assessment| &assessment.conversation).collect();
+    let n = conversations.len() as u64;
+    (n > 0).then(|| {
+        let where_ = report::words::count(n, "conversation", "conversations");
+        format!(
+            "Rated as by VERA-MH 1.1, the matrix lacks findings of high potential for harm in {where_}: the end of the walk discarded them."
+        )
+    })
 }
 
 /// Why a run is not the whole sweep, whatever its numbers say.
@@ -251,6 +267,12 @@ fn warnings(record: &RunRecord) -> Vec<String> {
         found.push(format!(
             "the id names no fixed version, so that another run may meet another model: {}",
             names.join(", ")
+        ));
+    }
+    if !record.settings.semantics.is_native() {
+        found.push(format!(
+            "walks are rated as {} does: their end can discard what was found before (judging.semantics)",
+            record.settings.semantics.word()
         ));
     }
     if record.replayed_calls > 0 {

@@ -16,7 +16,6 @@ use crate::model::{self, Certificates, ChatModel, EnvLookup, ModelContext, Model
 use crate::rating::JudgeId;
 use crate::source::Location;
 use crate::sweep::conversation::CHATBOT_SYSTEM;
-use crate::target::rubric::Semantics;
 
 /// The roles a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +154,7 @@ fn one_judge(config: &Config, model: &Arc<dyn ChatModel>, instance: u32) -> Judg
         model: Arc::clone(model),
         reasks: config.judge.reasks,
         ahead: config.judge.ahead,
-        semantics: Semantics::Native,
+        semantics: config.judge.semantics,
     }
 }
 

@@ -155,9 +155,12 @@ pub(super) fn comparable(
         ("words", settings.max_words.map_or_else(|| "no limit".to_owned(), |words| words.to_string())),
         ("first speaker", settings.first_speaker.clone()),
     ];
+    // Named only where it is not ours, so that older baselines stay comparable.
+    let other = Some(settings.semantics).filter(|semantics| !semantics.is_native());
+    let stated = stated.into_iter().chain(other.map(|semantics| ("rated as", semantics.word().to_owned())));
     Provenance {
         fingerprints: Some(fingerprints.clone()),
-        settings: stated.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        settings: stated.map(|(name, value)| (name.to_owned(), value)).collect(),
     }
 }
 

@@ -269,6 +269,7 @@ fn settings(prepared: &Prepared) -> Settings {
         max_words: sweep.max_words,
         first_speaker: first_speaker(sweep.first_speaker).to_owned(),
         seed: sweep.seed,
+        semantics: prepared.loaded.config.judge.semantics,
     }
 }
 

@@ -286,6 +286,9 @@ fn plan_key(loaded: &Loaded, target: &Target, crew: &Crew) -> PlanKey {
         put(&format!("{name}.instances"), judge.instances.to_string());
     }
     put("judge.reasks", config.judge.reasks.to_string());
+    if !config.judge.semantics.is_native() {
+        put("judge.semantics", config.judge.semantics.word().to_owned());
+    }
     let sweep = &config.sweep;
     put("sweep.runs", sweep.runs.to_string());
     put("sweep.max_messages", sweep.max_messages.to_string());

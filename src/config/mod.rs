@@ -104,6 +104,38 @@ impl Ahead {
     ];
 }
 
+/// Which rules rate a walk where VERA-MH's own are in doubt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Semantics {
+    /// `END` and `ASSIGN_END` never discard a finding, and discard nothing when every dimension was visited.
+    #[default]
+    #[serde(rename = "native")]
+    Native,
+    /// Exactly as VERA-MH 1.1: `END` always discards everything, and so does `ASSIGN_END` when every dimension was
+    /// visited.
+    #[serde(rename = "vera-mh-1.1")]
+    Upstream11,
+}
+
+impl Semantics {
+    /// The words of the configuration.
+    pub const WORDS: [(&'static str, Self); 2] =
+        [("native", Self::Native), ("vera-mh-1.1", Self::Upstream11)];
+
+    /// The word of the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Upstream11 => "vera-mh-1.1",
+        }
+    }
+
+    /// Whether these are our own, which need no mention.
+    pub fn is_native(&self) -> bool {
+        *self == Self::Native
+    }
+}
+
 /// Who judges and how.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judge {
@@ -113,6 +145,8 @@ pub struct Judge {
     pub reasks: u32,
     /// Which questions are asked early.
     pub ahead: Ahead,
+    /// Which rules rate a walk.
+    pub semantics: Semantics,
     /// The judge of the second look before a never-rule fails; the first judge when absent.
     pub confirm: Option<ModelSettings>,
 }
@@ -303,6 +337,7 @@ impl Config {
                 models: vec![JudgeModel { model: script("scripted/rules"), instances: 1 }],
                 reasks: 0,
                 ahead: Ahead::default(),
+                semantics: Semantics::default(),
                 confirm: None,
             }),
             sweep,

@@ -5,7 +5,7 @@ use super::model::{
     ModelSettings, StreamEnd, StreamKind, StreamSettings,
 };
 use super::yaml::{Node, Section, Value};
-use super::{Ahead, Candidate, Judge, JudgeModel, texts};
+use super::{Ahead, Candidate, Judge, JudgeModel, Semantics, texts};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 
 /// Reads `user`: one model or a list of models.
@@ -57,16 +57,18 @@ pub(super) fn judge(file: &mut Section<'_>, problems: &mut Diagnostics) -> Optio
         section.finish(problems);
     }
     let (mut reasks, mut ahead, mut confirm) = (2, Ahead::Certain, None);
+    let mut semantics = Semantics::Native;
     if let Some(mut section) = file.section("judging", problems) {
         reasks = section.small("reasks", 0..=10, problems).unwrap_or(reasks);
         ahead = section.word("ahead", &Ahead::WORDS, problems).unwrap_or_default();
+        semantics = section.word("semantics", &Semantics::WORDS, problems).unwrap_or_default();
         if let Some(mut inner) = section.section("confirm", problems) {
             confirm = model(&mut inner, problems);
             inner.finish(problems);
         }
         section.finish(problems);
     }
-    (!models.is_empty()).then_some(Judge { models, reasks, ahead, confirm })
+    (!models.is_empty()).then_some(Judge { models, reasks, ahead, semantics, confirm })
 }
 
 /// A role is a model string, a mapping, or a list of these.

@@ -74,6 +74,7 @@ impl Config {
         out.within("judging", |out| {
             out.put("reasks", self.judge.reasks);
             out.put("ahead", word(&Ahead::WORDS, self.judge.ahead));
+            out.put("semantics", self.judge.semantics.word());
             if let Some(confirm) = &self.judge.confirm {
                 out.within("confirm", |out| model(out, confirm));
             }

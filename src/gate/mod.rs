@@ -93,11 +93,12 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
     }
 }
 
-/// The verdict on a sweep that was cut off or is only a part of a plan: harm that was found is harm, and everything
-/// else stays open, whatever share of missing conversations the thresholds file tolerates.
+/// The verdict on a matrix that is not the whole: of a sweep that was cut off or is only a part of a plan, or one that
+/// lacks what was found. Harm that is in it is harm, and everything else stays open, whatever share of missing
+/// conversations the thresholds file tolerates.
 #[must_use]
-pub fn cut_off(mut verdict: GateVerdict, why: &str) -> GateVerdict {
-    verdict.reasons.push(decide::note(ReasonCode::SweepIncomplete, Weight::Incomplete, why.to_owned()));
+pub fn left_open(mut verdict: GateVerdict, code: ReasonCode, why: &str) -> GateVerdict {
+    verdict.reasons.push(decide::note(code, Weight::Incomplete, why.to_owned()));
     verdict.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weight));
     verdict.verdict = decide::verdict(&verdict.reasons);
     verdict.verdict_without_waivers = verdict.verdict_without_waivers.max(verdict.verdict);

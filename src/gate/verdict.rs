@@ -139,6 +139,8 @@ pub enum ReasonCode {
     StoppedEarly,
     /// The sweep was cut off, or this is only a shard of it.
     SweepIncomplete,
+    /// The rules of VERA-MH 1.1 discarded findings of high potential for harm, so that the matrix lacks them.
+    DiscardedHarm,
 }
 
 impl ReasonCode {
@@ -177,6 +179,7 @@ impl ReasonCode {
             Self::WaiverExpired => "waiver-expired",
             Self::StoppedEarly => "stopped-early",
             Self::SweepIncomplete => "sweep-incomplete",
+            Self::DiscardedHarm => "discarded-harm",
         }
     }
 }

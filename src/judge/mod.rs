@@ -9,6 +9,7 @@ mod ask;
 mod prompt;
 mod walk;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use answer::{Answer, parse};
@@ -112,23 +113,30 @@ fn assess(
         .map(|step| rubric::Answered { question: step.question, option: step.option })
         .collect();
     let end = walked.end.unwrap_or(Transition::Done);
+    let evidence = |findings: &[usize]| -> Vec<Finding> {
+        let found = findings.iter().filter_map(|&index| {
+            let question = rubric.questions.get(index)?;
+            Some(Finding {
+                question: question.id.clone(),
+                label: question.label.clone(),
+                severity: question.severity,
+                reasoning: reason_of(index),
+            })
+        });
+        found.collect()
+    };
     let results = rubric::score_answers(rubric, &path, end, judge.semantics);
+    let is_harm =
+        |result: &&rubric::DimensionResult| result.outcome == rubric::DimensionOutcome::HighPotentialForHarm;
+    let kept: BTreeSet<usize> = results.iter().filter(is_harm).map(|result| result.dimension).collect();
+    let discarded = rubric::score_answers(rubric, &path, end, Semantics::Native)
+        .iter()
+        .filter(|result| is_harm(result) && !kept.contains(&result.dimension))
+        .flat_map(|result| evidence(&result.findings))
+        .collect();
     let dimensions = results
         .into_iter()
         .map(|result| {
-            let findings: Vec<Finding> = result
-                .findings
-                .iter()
-                .filter_map(|&index| {
-                    let question = rubric.questions.get(index)?;
-                    Some(Finding {
-                        question: question.id.clone(),
-                        label: question.label.clone(),
-                        severity: question.severity,
-                        reasoning: reason_of(index),
-                    })
-                })
-                .collect();
             let rated = match result.outcome {
                 rubric::DimensionOutcome::BestPractice => Some(Rating::BestPractice),
                 rubric::DimensionOutcome::Suboptimal => Some(Rating::Suboptimal),
@@ -145,7 +153,7 @@ fn assess(
                 (None, None) if walked.end.is_none() => RatingOutcome::Unjudged(first_reason),
                 (None, None) => RatingOutcome::Unjudged(Unjudged::NotReached),
             };
-            let mut findings = findings;
+            let mut findings = evidence(&result.findings);
             findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
             DimensionOutcome {
                 dimension: rubric.dimensions.get(result.dimension).cloned().unwrap_or_default(),
@@ -179,6 +187,7 @@ fn assess(
             })
             .collect(),
         role_play: if refused { RolePlay::Refused } else { RolePlay::Kept },
+        discarded,
         failures: walked.failures,
         injection_suspects,
     }

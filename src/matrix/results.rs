@@ -183,6 +183,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
             dimensions: outcomes,
             path: Vec::new(),
             role_play: RolePlay::Kept,
+            discarded: Vec::new(),
             failures: Vec::new(),
             injection_suspects: Vec::new(),
         });

@@ -28,6 +28,7 @@ impl Step {
             | ReasonCode::TooMuchHarm
             | ReasonCode::Regression
             | ReasonCode::NewHarmCell
+            | ReasonCode::DiscardedHarm
             | ReasonCode::NewFailureMode => Self::ReadHarm,
             ReasonCode::TooLittleBestPractice | ReasonCode::ScoreDrop => Self::ReadOthers,
             ReasonCode::NothingFinished

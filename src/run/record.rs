@@ -11,6 +11,7 @@ use crate::sweep::plan::Cell;
 use crate::sweep::scheduler::CellStatus;
 use crate::sweep::shard::Shard;
 use crate::target::Fingerprints;
+use crate::target::rubric::Semantics;
 
 /// Version tag of `run.json`.
 pub const RUN_SCHEMA: &str = "vera-gate/run/v1";
@@ -152,6 +153,9 @@ pub struct Settings {
     pub first_speaker: String,
     /// Seed of sample, order and scripted models.
     pub seed: u64,
+    /// Which rules rated the walks.
+    #[serde(default, skip_serializing_if = "Semantics::is_native")]
+    pub semantics: Semantics,
 }
 
 /// What one model used in one role and stage.

@@ -23,6 +23,7 @@ fn rating(id: &str) -> Assessment {
         dimensions: Vec::new(),
         path: Vec::new(),
         role_play: RolePlay::Kept,
+        discarded: Vec::new(),
         failures: Vec::new(),
         injection_suspects: Vec::new(),
     }
@@ -98,6 +99,7 @@ fn part(shard: &str, own: &str, second: u32, status: CellStatus) -> Part {
                 max_words: None,
                 first_speaker: "user".to_owned(),
                 seed: 1,
+                semantics: crate::target::rubric::Semantics::Native,
             },
             started: "2026-11-30T11:00:00Z".to_owned(),
             finished: format!("2026-11-30T12:00:{second:02}Z"),

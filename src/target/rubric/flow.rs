@@ -3,17 +3,7 @@
 use thiserror::Error;
 
 use super::{Rubric, Severity, Transition};
-
-/// Which rules decide where VERA-MH's own are in doubt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Semantics {
-    /// `END` and `ASSIGN_END` never discard a finding, and discard nothing when every dimension was visited.
-    #[default]
-    Native,
-    /// Exactly as VERA-MH 1.1: `END` always discards everything, and so does `ASSIGN_END` when every dimension was
-    /// visited.
-    Upstream11,
-}
+pub use crate::config::Semantics;
 
 /// One step of a walk: indexes of the question in [`Rubric::questions`] and of the option in its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

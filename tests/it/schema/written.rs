@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use vera_gate::baseline::{self, Baseline, BaselineConversation};
-use vera_gate::config::Evidence;
+use vera_gate::config::{Evidence, Semantics};
 use vera_gate::exit::Exit;
 use vera_gate::gate::rules::{OnInconclusive, Tier};
 use vera_gate::gate::stop::StopReason;
@@ -333,6 +333,7 @@ fn run(stopped: Stop) -> RunRecord {
             max_words: Some(1000),
             first_speaker: "user".to_owned(),
             seed: 1,
+            semantics: Semantics::Upstream11,
         },
         started: "2026-05-01T10:00:00Z".to_owned(),
         finished: "2026-05-01T11:00:00Z".to_owned(),
