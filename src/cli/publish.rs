@@ -7,11 +7,12 @@ use clap::{Args, ValueEnum};
 
 use super::load::Overrides;
 use super::{Global, conclude, output, policy};
+use crate::config::Evidence;
 use crate::error::Error;
 use crate::escape::workflow::{Command, Level};
 use crate::exit::Exit;
 use crate::model::{self, Certificates, EnvLookup};
-use crate::publish::context::Env;
+use crate::publish::context::{self, Env};
 use crate::publish::preview::Preview;
 use crate::publish::publisher::{Gravity, Warning};
 use crate::publish::sticky::Marker;
@@ -169,7 +170,7 @@ async fn drive<F: Forge>(
         tell(&warnings)?;
         return Ok(Exit::Success);
     }
-    let found = publication(&args.run, global).or_else(|| unverified(args));
+    let found = publication(&args.run, global, context, &mut warnings).or_else(|| unverified(args));
     let gate = match (args.exit_code, &found) {
         // A shell reports a signal as 128 and more: no code of ours.
         (Some(code), _) => Exit::ALL.into_iter().find(|exit| exit.code() == code).unwrap_or(Exit::Internal),
@@ -200,9 +201,20 @@ fn unverified(args: &PublishArgs) -> Option<Publication> {
 }
 
 /// What the run folder's report says; nothing when it has none that can be read.
-fn publication(run: &Path, global: &Global) -> Option<Publication> {
+fn publication(
+    run: &Path,
+    global: &Global,
+    context: &ActionsContext,
+    warnings: &mut Vec<Warning>,
+) -> Option<Publication> {
     let text = RunFolder::at(run).read("report.json").ok()?;
-    let report = report::json::read(&text).ok()?;
+    let mut report = report::json::read(&text).ok()?;
+    if report.evidence == Evidence::Quotes && context.audience == context::Audience::Public {
+        report = report.without_quotes();
+        let text = "the repository is public, so the quotes of conversations that `report.evidence: quotes` asks for stay in \
+                    the run folder";
+        warnings.push(Warning { gravity: Gravity::Expected, text: text.to_owned() });
+    }
     // A team's own templates are in reach only when the configuration is; a publication needs neither.
     let templates = policy::judging(global, &Overrides::default())
         .and_then(|loaded| conclude::templates(&loaded))

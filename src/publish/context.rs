@@ -39,6 +39,17 @@ impl std::fmt::Display for Repository {
     }
 }
 
+/// Who can read a repository, and with it every comment, summary and check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// Everybody.
+    Public,
+    /// Its members, or those of its organisation.
+    Members,
+    /// The event does not say.
+    Unknown,
+}
+
 /// Where the runner takes what a step hands on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunnerFiles {
@@ -57,6 +68,8 @@ pub struct ActionsContext {
     pub server_url: String,
     /// The repository the workflow runs in.
     pub repository: Repository,
+    /// Who can read the repository.
+    pub audience: Audience,
     /// What started it.
     pub event: Event,
     /// `GITHUB_SHA`: for a pull request, a merge commit; see [`ActionsContext::head_sha`].
@@ -141,6 +154,11 @@ impl ActionsContext {
             server_url: url("GITHUB_SERVER_URL", "https://github.com")?,
             repository: Repository::parse(required(env, "GITHUB_REPOSITORY")?)
                 .ok_or(ContextError::Variable { name: "GITHUB_REPOSITORY", problem: "not owner/name" })?,
+            audience: match payload.pointer("/repository/private").and_then(Value::as_bool) {
+                Some(false) => Audience::Public,
+                Some(true) => Audience::Members,
+                None => Audience::Unknown,
+            },
             event: Event::read(required(env, "GITHUB_EVENT_NAME")?, payload)?,
             sha: required(env, "GITHUB_SHA")?.to_owned(),
             git_ref: optional("GITHUB_REF"),

@@ -79,6 +79,26 @@ pub fn build(input: ReportInput<'_>) -> Report {
     }
 }
 
+impl Report {
+    /// The same report without the words of a conversation, for a place that more people read than the run folder.
+    /// What shows none stays as it is.
+    #[must_use]
+    pub fn without_quotes(mut self) -> Self {
+        if self.evidence != Evidence::Quotes {
+            return self;
+        }
+        self.evidence = Evidence::Reasons;
+        self.verdict = redacted(&self.verdict, Evidence::Reasons);
+        for finding in &mut self.findings {
+            finding.reason = finding.reason.as_deref().and_then(|text| shown(text, Evidence::Reasons));
+        }
+        for suspect in &mut self.injection_suspects {
+            suspect.text = None;
+        }
+        self
+    }
+}
+
 /// Text of a model as far as the evidence level lets it be shown.
 fn shown(text: &str, evidence: Evidence) -> Option<String> {
     let text = match evidence {

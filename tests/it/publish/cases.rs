@@ -250,6 +250,30 @@ async fn b66_a_fork_keeps_its_verdict_and_leaves_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn quotes_are_for_private_repositories() {
+    let conversations = [fixture::conversation("Ada", None, 1, "BBHBB")];
+    let gate = fixture::gate(Verdict::Fail, &conversations);
+    let quotes = vera_gate::config::Evidence::Quotes;
+    let report = build(ReportInput { evidence: quotes, ..fixture::input(&gate, &conversations) });
+    for (private, shown) in [(json!(true), true), (Value::Null, true), (json!(false), false)] {
+        let github = FakeGitHub::start().await;
+        let mut event = event("B68/event_A.json");
+        event["repository"]["private"] = private;
+        let workflow = Workflow::new(&event);
+        workflow.report(&report);
+        let output = workflow.run(&github, "pull_request", &["publish", "r", "--exit-code", "1"]);
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output));
+        let summary = std::fs::read_to_string(workflow.path().join("summary")).unwrap();
+        let check = github.world().checks[0]["output"]["summary"].to_string();
+        for place in [github.world().bodies().remove(0), summary, check] {
+            assert_eq!(place.contains("SECRET"), shown, "{place}");
+            assert!(place.contains("named no one to turn to"), "the judge's own words stay");
+        }
+        assert_eq!(text(&output).contains("the repository is public"), !shown, "{}", text(&output));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn b68_an_older_run_leaves_the_newer_comment() {
     let now = event("B68/pr_now.json");
     let head = now["head"]["sha"].as_str().unwrap();

@@ -130,8 +130,8 @@ fn report_of(text: &str) -> Report {
         evidence: Evidence::Quotes,
         name: Some(own()),
         notice: Some(own()),
-        // One line: each line of it is an item of a list.
-        policy_change: Some(plain(text, Lines::Join)),
+        // Each line is an item of a list; the first stands in the heading.
+        policy_change: Some(format!("{0}\n{0}", plain(text, Lines::Join))),
         stopped_early: Some(own()),
         baseline: Some((text, &baseline)),
         injection_suspects: vec![InjectionSuspect { conversation: ConversationId(own()), text: Some(own()) }],
