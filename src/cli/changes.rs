@@ -26,6 +26,12 @@ pub(super) fn words(loaded: &Loaded, evidence: &Evidence, verdict: &GateVerdict)
                     .to_owned(),
             );
         }
+        Rules::Elsewhere(what) => {
+            return Some(format!(
+                "Policy not of the base branch: this pull request was judged by rules from {what}, which is no checkout of \
+                 its repository."
+            ));
+        }
         Rules::Base(base) => base,
     };
     let mut lines = Vec::new();

@@ -38,7 +38,7 @@ impl Baselines {
     pub(super) fn read(loaded: &Loaded) -> Self {
         let place = match &loaded.rules {
             Rules::Base(base) => format!(" at {} of the base branch", base.short()),
-            Rules::AsTheyLie | Rules::Proposal => String::new(),
+            Rules::AsTheyLie | Rules::Proposal | Rules::Elsewhere(_) => String::new(),
         };
         let read = |reference: &Option<String>| {
             let asked = |reference: &str| evidence::Asked::of(reference, &loaded.files(), &place);

@@ -103,7 +103,7 @@ impl Loaded {
     pub(super) fn files(&self) -> FileSet {
         match &self.rules {
             Rules::Base(base) => FileSet::Commit(base.commit.clone()),
-            Rules::AsTheyLie | Rules::Proposal => FileSet::Folder(self.base.clone()),
+            Rules::AsTheyLie | Rules::Proposal | Rules::Elsewhere(_) => FileSet::Folder(self.base.clone()),
         }
     }
 

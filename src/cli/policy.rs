@@ -41,6 +41,8 @@ pub(super) enum Rules {
     AsTheyLie,
     /// From the proposal itself, as somebody asked for.
     Proposal,
+    /// From a place that is no checkout of the repository the change is proposed to; what it is instead.
+    Elsewhere(String),
     /// From the base branch.
     Base(Box<Base>),
 }
@@ -93,12 +95,9 @@ pub(super) fn salvaged(global: &Global, overrides: &Overrides) -> Result<Loaded,
         return Ok(Loaded { rules: Rules::Proposal, ..load::salvaged(global, overrides)? });
     }
     let here = std::env::current_dir().map_err(|error| Error::io(Path::new("."), error))?;
-    if let Some(other) = other_repository(&here, &context) {
-        output::note(&format!(
-            "rules: as they lie here; this is a checkout of {other} and not of {}",
-            context.repository
-        ));
-        return load::salvaged(global, overrides);
+    if let Some(what) = elsewhere(&here, &context, &env) {
+        output::note(&format!("rules: as they lie here; this is {what} and not of {}", context.repository));
+        return Ok(Loaded { rules: Rules::Elsewhere(what), ..load::salvaged(global, overrides)? });
     }
     let base = open(&here, base, &context, &env)?;
     let loaded = from_base(global, overrides, base)?;
@@ -110,12 +109,19 @@ pub(super) fn salvaged(global: &Global, overrides: &Overrides) -> Result<Loaded,
     Ok(loaded)
 }
 
-/// The repository of a checkout, if it is neither the one the workflow runs in nor the one a fork's change comes from.
-fn other_repository(folder: &Path, context: &ActionsContext) -> Option<String> {
-    let found = git::repository_of(folder)?;
-    let head = context.event.pull_request().and_then(|pull| pull.head_repository.clone());
-    let same = |name: &str| name.eq_ignore_ascii_case(&found);
-    (!same(&context.repository.to_string()) && !head.is_some_and(|head| same(&head))).then_some(found)
+/// What a folder is, if it is no part of a checkout of the repository the workflow runs in, or of the one a fork's change
+/// comes from.
+fn elsewhere(folder: &Path, context: &ActionsContext, env: &Env) -> Option<String> {
+    if let Some(found) = git::repository_of(folder) {
+        let head = context.event.pull_request().and_then(|pull| pull.head_repository.clone());
+        let same = |name: &str| name.eq_ignore_ascii_case(&found);
+        let ours = same(&context.repository.to_string()) || head.is_some_and(|head| same(&head));
+        return (!ours).then(|| format!("a checkout of {found}"));
+    }
+    // A checkout without git is still in the workspace.
+    let workspace = env.get("GITHUB_WORKSPACE").and_then(|path| Path::new(path).canonicalize().ok());
+    let inside = workspace.is_some_and(|workspace| folder.starts_with(workspace));
+    (git::top_of(folder).is_none() && !inside).then(|| "a folder outside of every checkout".to_owned())
 }
 
 /// Finds somebody who can read the base commit: git, or GitHub.

@@ -406,5 +406,21 @@ fn another_checkout_is_no_part_of_the_change() {
     let (code, text) = repository.gate(&[]);
     assert_eq!(code, Some(0), "{text}");
     assert!(text.contains("a checkout of other/rules and not of acme/bot"), "{text}");
+    assert!(text.contains("> **Policy not of the base branch"), "the report says so too: {text}");
     assert!(!text.contains("ghp_"), "{text}");
+}
+
+#[test]
+fn a_folder_outside_of_every_checkout_has_no_base_branch_and_the_report_says_so() {
+    let repository = Repository::new(&[("README.md", "x\n")], &[]);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("vera-gate.yaml"), CONFIG).unwrap();
+    std::fs::write(folder.path().join("thresholds.yaml"), THRESHOLDS).unwrap();
+    let mut command = repository.command(&["gate", results().to_str().unwrap(), "--format", "markdown"]);
+    let output = command.current_dir(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", both(&output));
+    assert!(both(&output).contains("> **Policy not of the base branch"), "{}", both(&output));
+    // In the workspace a folder without git is a checkout all the same: one that somebody unpacked.
+    let output = command.env("GITHUB_WORKSPACE", folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", both(&output));
 }
