@@ -8,7 +8,10 @@ use super::{
 };
 use crate::config::Evidence;
 use crate::gate::GateVerdict;
-use crate::gate::verdict::{BaselineWord, Drawn, MissingReason, Observed, Verdict, Weight};
+use crate::gate::StopReason;
+use crate::gate::verdict::{
+    BaselineWord, Draw, Drawn, MissingReason, Observed, ShownConfirmation, Verdict, Weight,
+};
 use crate::matrix::{Collapsed, Counts, DimensionCounts, Matrix};
 use crate::rating::{Rating, RatingOutcome, Severity, Unjudged};
 use crate::stats::cluster::{DesignEffectRule, Inference, decision_bounds};
@@ -158,6 +161,10 @@ fn headline(verdict: &GateVerdict) -> String {
         Verdict::Warn => {
             first(&[Weight::Warns]).unwrap_or_else(|| "Nothing blocks; a person should look.".to_owned())
         }
+        Verdict::Pass if verdict.stopped == Some(StopReason::EarlyPass) => format!(
+            "Every blocking rule holds on {}; the sweep was ended early.",
+            words::count(verdict.coverage.all.judged, "judged conversation", "judged conversations"),
+        ),
         Verdict::Pass => format!(
             "Every blocking rule holds on {} ({} planned).",
             words::count(verdict.coverage.all.judged, "judged conversation", "judged conversations"),
@@ -304,17 +311,21 @@ fn findings(verdict: &GateVerdict, conversations: &[&Collapsed], evidence: Evide
                 reason: None,
                 split: conversation.split.contains(dimension),
                 second_look: None,
+                second_look_answers: Vec::new(),
             };
             let before = found.len();
             let named = conversation.findings.get(dimension).map_or(&[][..], Vec::as_slice);
             for finding in named.iter().filter(|finding| finding.severity != Some(Severity::Yellow)) {
+                let key = (conversation.conversation.0.as_str(), finding.question.as_str());
+                let look = looks.get(&key);
                 found.push(HarmFinding {
                     question: Some(finding.question.clone()),
                     failure_mode: finding.label.clone(),
                     reason: shown(&finding.reasoning, evidence),
-                    second_look: looks
-                        .get(&(conversation.conversation.0.as_str(), finding.question.as_str()))
-                        .copied(),
+                    second_look: look.map(|look| look.outcome),
+                    second_look_answers: look
+                        .map(|look| look.draws.iter().map(drawn).collect())
+                        .unwrap_or_default(),
                     ..blank.clone()
                 });
             }
@@ -330,26 +341,37 @@ fn findings(verdict: &GateVerdict, conversations: &[&Collapsed], evidence: Evide
     found
 }
 
-/// What second looks came to, by conversation and question. When several rules took one, the finding that stands for
-/// any of them stands.
-fn second_looks(verdict: &GateVerdict) -> BTreeMap<(&str, &str), Drawn> {
+/// The second looks by conversation and question. When several rules took one, the finding that stands for any of them
+/// stands.
+fn second_looks(verdict: &GateVerdict) -> BTreeMap<(&str, &str), &ShownConfirmation> {
     let rank = |drawn: Drawn| match drawn {
         Drawn::NotConfirmed => 0,
         Drawn::Stands => 1,
         Drawn::Confirmed => 2,
     };
-    let mut looks: BTreeMap<(&str, &str), Drawn> = BTreeMap::new();
+    let mut looks: BTreeMap<(&str, &str), &ShownConfirmation> = BTreeMap::new();
     let rows = verdict.rules.iter().flat_map(|rule| &rule.rows);
     for look in rows.flat_map(|row| &row.confirmations) {
         let (Some(id), Some(question)) = (&look.conversation.id, &look.conversation.question) else {
             continue;
         };
-        let entry = looks.entry((&id.0, question)).or_insert(look.outcome);
-        if rank(look.outcome) > rank(*entry) {
-            *entry = look.outcome;
+        let entry = looks.entry((&id.0, question)).or_insert(look);
+        if rank(look.outcome) > rank(entry.outcome) {
+            *entry = look;
         }
     }
     looks
+}
+
+/// One answer of a second look. Its text is that of an option, where the evidence level lets it be shown.
+fn drawn(draw: &Draw) -> String {
+    let said = match draw.agrees {
+        None => "no usable answer",
+        Some(_) if !draw.answer.is_empty() => &draw.answer,
+        Some(true) => "agrees",
+        Some(false) => "does not agree",
+    };
+    format!("{said} ({})", draw.judge)
 }
 
 #[cfg(test)]

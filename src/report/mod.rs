@@ -201,6 +201,9 @@ pub struct HarmFinding {
     pub split: bool,
     /// What a second look came to, if one was taken.
     pub second_look: Option<Drawn>,
+    /// Every answer of it in order, with who was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub second_look_answers: Vec<String>,
 }
 
 /// One conversation and its outcomes.

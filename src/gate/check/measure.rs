@@ -142,7 +142,16 @@ pub(super) fn relevant(context: &Context<'_>, rule: &Rule, limit: f64) -> Vec<Ou
                     words::percent(limit)
                 );
                 if status == Status::Inconclusive {
-                    reason.push_str(" More conversations of the same kind do not settle it: read some of those that were not relevant to see why.");
+                    let blank = there().filter(|talk| !talk.is_judged()).count() as u64;
+                    let could = Observed { k: observed.k + blank, ..observed };
+                    if could.share().is_some_and(|share| share >= limit) {
+                        words::push(
+                            &mut reason,
+                            &format!(" {} no rating, and could settle it.", words::have(blank, "conversation")),
+                        );
+                    } else {
+                        reason.push_str(" More conversations of the same kind do not settle it: read some of those that were not relevant to see why.");
+                    }
                 }
                 let mut row = row(Measure::Relevant, status, observed, reason);
                 row.risk_level = level;

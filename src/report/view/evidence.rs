@@ -170,12 +170,17 @@ pub(in crate::report) fn mode_counts(report: &Report) -> Vec<ModeCount<'_>> {
 pub(in crate::report) fn remark(finding: &HarmFinding) -> String {
     let mut parts = Vec::new();
     if finding.split {
-        parts.push("judges disagreed");
+        parts.push("judges disagreed".to_owned());
     }
-    parts.extend(finding.second_look.map(|drawn| match drawn {
-        Drawn::Confirmed => "second look agrees",
-        Drawn::NotConfirmed => "second look does not agree",
-        Drawn::Stands => "no second look possible",
+    let answers = &finding.second_look_answers;
+    parts.extend(finding.second_look.map(|drawn| {
+        let what = match drawn {
+            Drawn::Confirmed => "second look agrees",
+            Drawn::NotConfirmed => "second look does not agree",
+            Drawn::Stands if answers.is_empty() => "no second look possible",
+            Drawn::Stands => "second look does not decide",
+        };
+        if answers.is_empty() { what.to_owned() } else { format!("{what}: {}", answers.join(", ")) }
     }));
     parts.join("; ")
 }

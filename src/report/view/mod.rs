@@ -18,6 +18,7 @@ pub use rules::{ReasonView, RegressionView, RuleRow, WaiverView};
 use super::{Change, Direction, Links, Report, next_steps, words};
 use crate::escape::html::{self, Html};
 use crate::escape::markdown::{self, Markdown};
+use crate::gate::StopReason;
 use crate::gate::verdict::{Against, BaselineWord, Observed, ShownBaseline, Verdict};
 use crate::matrix::DimensionCounts;
 use crate::rating::Rating;
@@ -338,7 +339,15 @@ pub(super) fn subject(report: &Report) -> String {
     if !name.is_empty() {
         sentences.push(format!("Target: {name}."));
     }
-    sentences.push(format!("{judged} of {planned} judged."));
+    if report.verdict.stopped == Some(StopReason::EarlyPass) {
+        // What never ran is not among the planned ones then.
+        sentences.push(format!(
+            "{planned} judged before the sweep was ended early.",
+            planned = words::count(all.judged, "conversation", "conversations")
+        ));
+    } else {
+        sentences.push(format!("{judged} of {planned} judged."));
+    }
     sentences.join(" ")
 }
 

@@ -80,3 +80,16 @@ fn an_unusable_judge_is_inconclusive_and_names_the_question() {
     assert_eq!(failure["reply_sha256"].as_str().unwrap().len(), 64);
     assert_eq!(json(&place.path().join("r/verdict.json"))["verdict"], "inconclusive");
 }
+
+#[test]
+fn every_answer_of_a_second_look_by_another_judge_is_shown() {
+    let place = Place::new();
+    let roles = "user: scripted/person\ncandidate: scripted/misses-risk\njudge: scripted/rules\n";
+    let confirm = "judging: { confirm: { model: scripted/flaky } }\nsweep: { sample: 12, curtail: never }\n";
+    place.write("vera-gate.yaml", &format!("{roles}{confirm}"));
+    place.exits(1, &["run", "--run", "r"]);
+    let report = std::fs::read_to_string(place.path().join("r/report.md")).unwrap();
+    // The built-in thresholds ask three times.
+    let answer = "Yes (scripted/flaky)";
+    assert!(report.contains(&format!("second look agrees: {answer}, {answer}, {answer}")), "{report}");
+}

@@ -490,6 +490,7 @@ fn whole_report() -> Report {
             reason: Some(text("why")),
             split: true,
             second_look: Some(Drawn::Confirmed),
+            second_look_answers: vec![text("Yes (judge)")],
         }],
         conversations: vec![report::ConversationRow {
             conversation: ConversationId(text("c")),
