@@ -124,9 +124,7 @@ fn words(plan: &Plan, needs: &Forecast, power: Option<&PowerReport>, prices: Opt
     }
     line(String::new());
     for role in &needs.roles {
-        let cost = role
-            .cost
-            .map_or_else(|| "price unknown".to_owned(), |cost| format!("{} to {}", cost.low, cost.high));
+        let cost = role.cost.map_or_else(|| "price unknown".to_owned(), range);
         line(format!(
             "{:<10} {:<28} {} to {} calls, {} to {} tokens in, {} to {} out, {cost}",
             role.role.word(),
@@ -139,13 +137,16 @@ fn words(plan: &Plan, needs: &Forecast, power: Option<&PowerReport>, prices: Opt
             role.output.high
         ));
     }
-    let known: Option<Vec<_>> = needs.roles.iter().map(|role| role.cost).collect();
-    if let Some(costs) = known {
-        let sum = |end: fn(&Range<Money>) -> Money| costs.iter().map(end).fold(Money::ZERO, Money::plus);
-        line(format!("in all {} to {}", sum(|r| r.low), sum(|r| r.high)));
-    } else {
-        line("in all: not known, because a price is missing; give it in `prices`".to_owned());
-    }
+    let costs: Vec<Range<Money>> = needs.roles.iter().filter_map(|role| role.cost).collect();
+    let sum = |end: fn(&Range<Money>) -> Money| costs.iter().map(end).fold(Money::ZERO, Money::plus);
+    let all = Range { low: sum(|r| r.low), high: sum(|r| r.high) };
+    line(match costs.len() {
+        0 => "in all: not known, because no price is; give them in `prices`".to_owned(),
+        n if n < needs.roles.len() => {
+            format!("in all {}, and what has no price; give it in `prices`", range(all))
+        }
+        _ => format!("in all {}", range(all)),
+    });
     line(format!("{:.0} to {:.0} minutes", needs.minutes.low.max(1.0), needs.minutes.high.max(1.0)));
     if let Some(date) = prices {
         line(format!(
@@ -202,4 +203,10 @@ fn words(plan: &Plan, needs: &Forecast, power: Option<&PowerReport>, prices: Opt
         }
     }
     text
+}
+
+/// Money as people read it.
+fn range(money: Range<Money>) -> String {
+    let dollars = |money: Money| crate::report::words::dollars(money.micros());
+    format!("{} to {}", dollars(money.low), dollars(money.high))
 }

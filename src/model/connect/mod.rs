@@ -230,7 +230,11 @@ impl Connecting<'_> {
                     found.push((name.clone(), value));
                 }
                 None if self.replays => found.push((name.clone(), String::new())),
-                None => self.missing_variable(name),
+                // Known from here on, so that nothing that uses it complains once more.
+                None => {
+                    self.missing_variable(name);
+                    found.push((name.clone(), String::new()));
+                }
             }
         }
         found

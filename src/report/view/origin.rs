@@ -97,7 +97,7 @@ pub(super) fn cost<E: Escaped>(report: &Report) -> CostView<E> {
         input: E::text(&words::thousands(usage.input)),
         cache: E::text(&cache(usage)),
         output: E::text(&output(usage)),
-        cost: E::text(&money(usage.cost_micros, usage.unknown_cost, usage.calls)),
+        cost: E::text(&money(usage.cost_micros, usage.unknown_cost)),
     });
     CostView { rows: rows.collect(), total: E::text(&total(&report.usage)) }
 }
@@ -139,10 +139,10 @@ fn output(usage: &RoleUsage) -> String {
 }
 
 /// Money. What is not known is never shown as nothing.
-pub(in crate::report) fn money(micros: u64, unknown_calls: u64, calls: u64) -> String {
+pub(in crate::report) fn money(micros: u64, unknown_calls: u64) -> String {
     if unknown_calls == 0 {
         words::dollars(micros)
-    } else if unknown_calls >= calls && micros == 0 {
+    } else if micros == 0 {
         "not known".to_owned()
     } else {
         let unknown = words::count(unknown_calls, "call", "calls");
@@ -157,7 +157,7 @@ pub(in crate::report) fn total(usage: &[RoleUsage]) -> String {
     let tokens = sum(|u| {
         [u.input, u.cache_read, u.cache_write, u.output, u.reasoning].into_iter().fold(0, u64::saturating_add)
     });
-    let cost = money(sum(|u| u.cost_micros), sum(|u| u.unknown_cost), calls);
+    let cost = money(sum(|u| u.cost_micros), sum(|u| u.unknown_cost));
     format!(
         "{}, {}, cost {cost}.",
         words::count(calls, "call", "calls"),
@@ -207,5 +207,19 @@ fn model_sentence(requested: &str, returned: &[String]) -> String {
         [one] if one == requested => requested.to_owned(),
         [one] => format!("{requested}; answered by {one}"),
         several => format!("{requested}; the model changed during the run: {}", several.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_never_nothing() {
+        assert_eq!(money(0, 0), "$0.00");
+        assert_eq!(money(2_500_000, 0), "$2.50");
+        // Calls of a script are known to cost nothing; the others are not, and may cost anything.
+        assert_eq!(money(0, 12), "not known");
+        assert_eq!(money(2_500_000, 1), "at least $2.50 (the price of 1 call is not known)");
     }
 }

@@ -452,6 +452,25 @@ async fn harm_that_the_originals_rules_discard_never_passes() {
     }
 }
 
+/// A variable that is not set is one problem, however many places use it, and no obstacle to a check.
+#[test]
+fn an_unset_variable_is_said_once() {
+    let place = Place::new();
+    place.small_target();
+    place.write(
+        "vera-gate.yaml",
+        "target: t\nuser: scripted/person\njudge: scripted/rules\ncandidate:\n  provider: http\n  env: [BOT_TOKEN]\n  \
+         http:\n    turn: { url: 'http://127.0.0.1:9/', headers: { a: '${BOT_TOKEN}', b: '${BOT_TOKEN}' }, body: '{\"t\": {{json user_text}}}' }\n",
+    );
+    let checked = place.run(&["check"]);
+    let err = text(&checked.stderr);
+    assert_eq!(checked.status.code(), Some(0), "{err}");
+    assert_eq!(err.matches("BOT_TOKEN").count(), 1, "{err}");
+    let err = place.complains(2, &["run"]);
+    assert_eq!(err.matches("BOT_TOKEN is not set").count(), 1, "{err}");
+    assert!(err.contains("1 error"), "{err}");
+}
+
 /// B53: a reply whose characters are longer than a byte goes through every form of the report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn b53_long_characters_break_nothing() {
@@ -514,6 +533,10 @@ async fn b55_each_role_pays_for_its_own_model() {
         };
         let roles = [role("user", "A"), role("candidate", candidate), role("judge", "B")].concat();
         configure(&place, &server, &format!("{roles}sweep: {{ max_messages: 2 }}\nprices: prices.yaml\n"));
+        let forecast = place.exits(0, &["plan"]);
+        let line = forecast.lines().find(|line| line.starts_with("in all")).unwrap();
+        assert_eq!(line.contains("and what has no price"), candidate == "C", "{forecast}");
+        assert!(line.starts_with("in all $") && !line.contains("$0.00 "), "{forecast}");
         let shown = text(&place.run(&["run", "--run", "r"]).stdout);
         assert!(shown.contains(&format!("cost {all}")), "{shown}");
         let run = read_json(&place.path().join("r/run.json"));
