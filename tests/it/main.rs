@@ -20,6 +20,7 @@ mod gate;
 mod hfo;
 mod hfo_scripted;
 mod history;
+mod judge_ahead;
 mod personas;
 mod providers;
 mod publish;

@@ -42,7 +42,7 @@ impl To {
 
 /// Rubrics of up to eight questions in three dimensions, whose answers lead forward. Many do not load: the
 /// others have a question that nothing reaches, a dimension without a severity or the like.
-fn any_rubric() -> impl Strategy<Value = String> {
+pub(crate) fn any_rubric() -> impl Strategy<Value = String> {
     let to = prop_oneof![
         3 => Just(To::On(0)),
         1 => (0..3_usize).prop_map(To::On),
