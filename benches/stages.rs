@@ -2,13 +2,20 @@
 //!
 //! The sweep and the judge, whose time is waiting, are measured by `cargo run --release --example bench-sweep`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use vera_gate::baseline::Provenance;
+use vera_gate::config::Evidence;
 use vera_gate::diagnostic::Diagnostics;
+use vera_gate::gate::thresholds::{Known, Thresholds, builtin};
+use vera_gate::gate::{BaselineState, GateInput, evaluate};
 use vera_gate::matrix::{EvaluationNames, Matrix, VeraScores, collapse, read_results, write_results};
+use vera_gate::report::terminal::{Color, Style};
+use vera_gate::report::{self, ReportInput};
 use vera_gate::source::{FileSet, Source};
 use vera_gate::stats::exact::{fisher, mcnemar};
 use vera_gate::stats::interval::{clopper_pearson, wilson};
@@ -106,10 +113,75 @@ fn stats(c: &mut Criterion) {
     group.finish();
 }
 
+/// Verdict, report and every form of it, of 1,000 conversations of which a tenth is harmful.
+fn report(c: &mut Criterion) {
+    let source = Source::new("results.csv", results_file(1000));
+    #[expect(clippy::expect_used, reason = "made by this file")]
+    let results = read_results(&source).expect("the rows are valid").0;
+    let conversations = collapse(&results.rows);
+    let (version, today) = (semver::Version::new(0, 1, 0), chrono::NaiveDate::default());
+    let known = Known {
+        dimensions: Some(&results.dimensions),
+        labels: None,
+        personas: None,
+        tool_version: &version,
+        today,
+    };
+    #[expect(clippy::expect_used, reason = "shipped and held by tests")]
+    let text = builtin("builtin:release").expect("there are built-in thresholds");
+    #[expect(clippy::expect_used, reason = "shipped and held by tests")]
+    let thresholds = Thresholds::parse(&text, &known).expect("they are valid").0;
+    let input = GateInput {
+        thresholds: &thresholds,
+        dimensions: &results.dimensions,
+        labels: &BTreeMap::new(),
+        plan: None,
+        conversations: &conversations,
+        role_breaks: &[],
+        provenance: &Provenance::default(),
+        baseline: BaselineState::None,
+        last_accepted: BaselineState::None,
+        confirmations: &[],
+        stopped: None,
+        today,
+        tool_version: &version,
+    };
+    let verdict = evaluate(&input);
+    let built = || {
+        report::build(ReportInput {
+            verdict: &verdict,
+            conversations: &conversations,
+            baseline: None,
+            evidence: Evidence::Reasons,
+            name: None,
+            notice: None,
+            policy_change: None,
+            stopped_early: None,
+            provenance: report::Provenance::default(),
+            usage: Vec::new(),
+            turn_flags: report::TurnFlags::default(),
+            injection_suspects: Vec::new(),
+            warnings: Vec::new(),
+            links: report::Links::default(),
+        })
+    };
+    let (made, templates) = (built(), report::Templates::builtin());
+    let mut group = c.benchmark_group("report of 1,000 conversations");
+    group.bench_function("verdict", |b| b.iter(|| evaluate(black_box(&input))));
+    group.bench_function("built", |b| b.iter(built));
+    group.bench_function("markdown", |b| b.iter(|| report::markdown::document(&made, &templates)));
+    group.bench_function("html", |b| b.iter(|| report::html::render(&made)));
+    group.bench_function("junit", |b| b.iter(|| report::junit::render(&made)));
+    group.bench_function("json", |b| b.iter(|| report::json::render(&made)));
+    let style = Style { width: 100, color: Color::Plain };
+    group.bench_function("terminal", |b| b.iter(|| report::terminal::render(&made, style)));
+    group.finish();
+}
+
 criterion_group! {
     name = stages;
     config = Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1)).sample_size(20);
-    targets = parse, walk, count, stats
+    targets = parse, walk, count, stats, report
 }
 criterion_main!(stages);
 
