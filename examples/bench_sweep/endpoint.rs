@@ -116,7 +116,8 @@ async fn connection(mut stream: TcpStream, shared: &RefCell<(State, Delays)>) ->
                 return Ok(());
             }
         }
-        let body: Vec<u8> = buffer.drain(..end + length).skip(end).collect();
+        let body = buffer.get(end..end + length).unwrap_or_default().to_vec();
+        buffer.drain(..end + length);
         let reply = if head.starts_with("get ") {
             serde_json::to_string(&shared.borrow().0.seen)?
         } else {
@@ -151,7 +152,7 @@ async fn chat(body: &[u8], shared: &RefCell<(State, Delays)>) -> Result<String> 
                 let chosen = named.or_else(|| options.last());
                 json!({"reasoning": "as the measurement wants it", "answer": chosen}).to_string()
             }
-            None if find(body, b"bench-user").is_some() => format!("{MARK}{number}# {PERSON}"),
+            None if find(end_of(body), b"bench-user").is_some() => format!("{MARK}{number}# {PERSON}"),
             None => CHATBOT.to_owned(),
         };
         state.seen.calls += 1;
@@ -182,9 +183,15 @@ fn number_in(body: &[u8]) -> Option<u64> {
 
 /// The answers a judge may give, from the schema of the request.
 fn options(body: &[u8]) -> Option<Vec<String>> {
+    let body = end_of(body);
     let start = find(body, b"\"enum\":")? + b"\"enum\":".len();
     let mut values = serde_json::Deserializer::from_slice(body.get(start..)?).into_iter();
     values.next()?.ok()
+}
+
+/// The model and the schema follow the messages; what stands in those is not looked through, to save time here.
+fn end_of(body: &[u8]) -> &[u8] {
+    body.get(body.len().saturating_sub(2048)..).unwrap_or(body)
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {

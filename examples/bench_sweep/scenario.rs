@@ -41,7 +41,9 @@ pub(crate) enum Measured {
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) measured: Measured,
-    /// Conversations per persona; there are 100 personas.
+    /// Personas.
+    pub(crate) personas: u32,
+    /// Conversations per persona.
     pub(crate) runs: u32,
     pub(crate) messages: u32,
     /// Calls at once.
@@ -58,6 +60,7 @@ const JUDGE_AHEAD: Measured = Measured::Judging(Ahead::Certain);
 const SWEEP: Scenario = Scenario {
     name: "",
     measured: Measured::Conversations,
+    personas: 100,
     runs: 1,
     messages: 30,
     at_once: ALL,
@@ -77,6 +80,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario { name: "judge-50ms-10-at-once", measured: JUDGE_AHEAD, at_once: 10, ..SWEEP },
     Scenario { name: "judge-50ms-sequential", measured: JUDGE_SEQUENTIAL, ..SWEEP },
     Scenario { name: "judge-50ms", measured: JUDGE_AHEAD, ..SWEEP },
+    Scenario { name: "judge-20-sequential", measured: JUDGE_SEQUENTIAL, personas: 20, ..SWEEP },
+    Scenario { name: "judge-20", measured: JUDGE_AHEAD, personas: 20, ..SWEEP },
     Scenario { name: "judge-500ms-sequential", measured: JUDGE_SEQUENTIAL, delay_ms: 500.0, ..SWEEP },
     Scenario { name: "judge-500ms", measured: JUDGE_AHEAD, delay_ms: 500.0, ..SWEEP },
     Scenario { name: "judge-0ms", measured: JUDGE_AHEAD, delay_ms: 0.0, ..SWEEP },
@@ -141,6 +146,7 @@ async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
     };
     let mut sweep = Config::builtin().sweep;
     sweep.runs = scenario.runs;
+    sweep.select.sample = Some(scenario.personas);
     sweep.max_messages = scenario.messages;
     let judges = match scenario.measured {
         Measured::Conversations => Vec::new(),

@@ -61,7 +61,7 @@ pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
     let mut evidence = Evidence::of_run(
         executed.record.clone(),
         executed.plan.clone(),
-        executed.progress.assessments.clone(),
+        std::mem::take(&mut executed.progress.assessments),
     );
     let wanted = conclude::pending(&evidence, &prepared.thresholds, &baselines);
     evidence.confirmations = confirm(&prepared, &executed, &wanted);

@@ -1,7 +1,7 @@
 //! The run folder: files that appear whole or not at all.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -96,11 +96,21 @@ impl RunFolder {
     /// # Errors
     /// The machine refuses; then nothing under the name has changed.
     pub fn write(&self, name: &str, text: &str) -> Result<(), FolderError> {
+        self.write_with(name, |file| file.write_all(text.as_bytes()))
+    }
+
+    fn write_with(
+        &self,
+        name: &str,
+        content: impl FnOnce(&mut BufWriter<&mut fs::File>) -> std::io::Result<()>,
+    ) -> Result<(), FolderError> {
         let path = self.file(name);
         let io = |source| FolderError::Io { path: path.clone(), source };
         let folder = path.parent().unwrap_or(&self.path);
         let mut temporary = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder).map_err(io)?;
-        temporary.write_all(text.as_bytes()).map_err(io)?;
+        let mut buffered = BufWriter::new(temporary.as_file_mut());
+        content(&mut buffered).and_then(|()| buffered.flush()).map_err(io)?;
+        drop(buffered);
         // Readable like any file the run writes; temporary files are private by default.
         #[cfg(unix)]
         {
@@ -184,14 +194,13 @@ impl RunFolder {
     /// # Errors
     /// The machine refuses.
     pub fn write_ratings(&self, assessments: &[Assessment]) -> Result<(), FolderError> {
-        let mut text = String::new();
-        for assessment in assessments {
-            let line = serde_json::to_string(assessment)
-                .map_err(|error| FolderError::Io { path: self.file(RATINGS), source: error.into() })?;
-            text.push_str(&line);
-            text.push('\n');
-        }
-        self.write(RATINGS, &text)
+        self.write_with(RATINGS, |file| {
+            for assessment in assessments {
+                serde_json::to_writer(&mut *file, assessment)?;
+                file.write_all(b"\n")?;
+            }
+            Ok(())
+        })
     }
 
     /// Reads the evaluations.
@@ -199,17 +208,19 @@ impl RunFolder {
     /// # Errors
     /// The machine refuses, or a line is broken.
     pub fn ratings(&self) -> Result<Vec<Assessment>, FolderError> {
-        self.read(RATINGS)?
-            .lines()
-            .enumerate()
-            .map(|(index, line)| {
-                serde_json::from_str(line).map_err(|error| FolderError::Content {
-                    path: self.file(RATINGS),
-                    line: index + 1,
-                    message: error.to_string(),
-                })
-            })
-            .collect()
+        let path = self.file(RATINGS);
+        let io = |source| FolderError::Io { path: path.clone(), source };
+        // Line by line: of a long run the text alone would take as much room as the values.
+        let mut ratings = Vec::new();
+        for (index, line) in BufReader::new(fs::File::open(&path).map_err(io)?).lines().enumerate() {
+            let rating = serde_json::from_str(&line.map_err(io)?).map_err(|error| FolderError::Content {
+                path: path.clone(),
+                line: index + 1,
+                message: error.to_string(),
+            })?;
+            ratings.push(rating);
+        }
+        Ok(ratings)
     }
 
     /// Reads the second looks that were taken; none when the run wrote none.
