@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use tokio_util::sync::CancellationToken;
@@ -168,12 +169,14 @@ pub(super) fn execute(
     });
     // Listened to as long as the runtime is there: second looks can take a while too.
     runtime.spawn(signals(cancel.clone()));
+    let ticking = runtime.spawn(tick(Arc::clone(progress)));
     let held = runtime.block_on(async {
         match transcripts {
             None => scheduler::run(Arc::clone(&work)).await,
             Some(transcripts) => scheduler::judge_all(Arc::clone(&work), transcripts).await,
         }
     });
+    ticking.abort();
     let stopped = stopped(&held, &journal);
     if let Some(why) = &stopped {
         say_how_to_go_on(progress, why);
@@ -210,6 +213,14 @@ fn journal_error(error: JournalError) -> Error {
             "{error}\n  help: take back the change to go on with this run, or start another with --fresh or another folder"
         )),
         JournalError::InUse { .. } | JournalError::NotAJournal { .. } => Error::Usage(error.to_string()),
+    }
+}
+
+/// Replies may be long in coming, and whoever watches wants to see that the run is alive.
+async fn tick(progress: Arc<Progress>) {
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        progress.tick();
     }
 }
 

@@ -82,6 +82,22 @@ impl Progress {
         Ok(Self { bar, meter, state: Mutex::new(state), events, lines })
     }
 
+    /// Shows where the run is, for the times in which nothing happens.
+    pub(super) fn tick(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        self.show(&mut state);
+    }
+
+    fn show(&self, state: &mut State) {
+        let status = self.status(state);
+        self.bar.set_position((state.held + state.failed + state.judged) as u64);
+        self.bar.set_message(status.clone());
+        if self.lines == Lines::Plain && state.last.elapsed() >= EVERY {
+            state.last = Instant::now();
+            output::note(&status);
+        }
+    }
+
     /// Takes the bar away.
     pub(super) fn finish(&self) {
         self.bar.finish_and_clear();
@@ -165,12 +181,6 @@ impl Listener for Progress {
             Event::Note { text } => self.say(text),
             Event::Stopping { why } => self.say(&format!("stopping: {why}")),
         }
-        let status = self.status(&state);
-        self.bar.set_position((state.held + state.failed + state.judged) as u64);
-        self.bar.set_message(status.clone());
-        if self.lines == Lines::Plain && state.last.elapsed() >= EVERY {
-            state.last = Instant::now();
-            output::note(&status);
-        }
+        self.show(&mut state);
     }
 }

@@ -136,9 +136,10 @@ impl RunFolder {
     /// # Errors
     /// The machine refuses.
     pub fn write_json<T: Serialize>(&self, name: &str, value: &T) -> Result<(), FolderError> {
-        let text = serde_json::to_string_pretty(value)
-            .map_err(|error| FolderError::Io { path: self.file(name), source: error.into() })?;
-        self.write(name, &format!("{text}\n"))
+        self.write_with(name, |file| {
+            serde_json::to_writer_pretty(&mut *file, value)?;
+            file.write_all(b"\n")
+        })
     }
 
     /// Reads a text file.
