@@ -9,7 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Cell, message_limit};
-use super::role::{self, RoleBreak};
+use super::role::{self, Instructions, RoleBreak};
 use crate::config::{FirstSpeaker, Sweep};
 use crate::model::{CallId, ChatModel, ChatRequest, Failure, Message, ModelError, Outcome, Role};
 use crate::target::{Persona, Prompts};
@@ -99,6 +99,7 @@ struct Held<'a> {
     /// Names the calls: the conversation, and the attempt after the first.
     call: String,
     user_system: Arc<str>,
+    instructions: Instructions,
     turns: Vec<Said>,
 }
 
@@ -114,11 +115,13 @@ pub async fn hold(
     attempt: u32,
 ) -> Result<Transcript, NotHeld> {
     let call = if attempt == 1 { cell.id.0.clone() } else { format!("{}~{attempt}", cell.id.0) };
+    let user_system: Arc<str> = setting.prompts.persona_system(persona).into();
     let mut held = Held {
         setting,
         user,
         persona,
-        user_system: setting.prompts.persona_system(persona).into(),
+        instructions: Instructions::new(&user_system),
+        user_system,
         turns: Vec::new(),
         call,
     };
@@ -245,7 +248,7 @@ impl Held<'_> {
                     if exchange.outcome == Outcome::Truncated {
                         flags.push(TurnFlag::Truncated);
                     }
-                    match role::check(&exchange.text, &self.user_system, &own) {
+                    match role::check(&exchange.text, &self.instructions, &own) {
                         None => return Ok((exchange.text, flags)),
                         Some(how) => last = NotHeld::Invalid { how, message },
                     }

@@ -38,12 +38,12 @@ const LABELS: [&str; 7] = ["user:", "persona:", "chatbot:", "assistant:", "agent
 const LEAKS: [&str; 9] = [
     "i am the user",
     "i'm the user",
-    "as the user, i",
+    "as the user i",
     "not the assistant",
     "developer message",
     "system prompt",
     "my instructions",
-    "role-play as",
+    "role play as",
     "stay in character",
 ];
 
@@ -64,9 +64,20 @@ const HELPERS: [&str; 13] = [
     "your feelings are valid",
 ];
 
-/// Checks one message. `instructions` is the system prompt of the user model, `own` the texts of the persona that
-/// stand in it: those the person may well say.
-pub fn check(message: &str, instructions: &str, own: &[&str]) -> Option<RoleBreak> {
+/// The system prompt of a user model, prepared once for the messages of a conversation.
+#[derive(Clone, Debug)]
+pub struct Instructions(String);
+
+impl Instructions {
+    /// Prepares a prompt.
+    pub fn new(prompt: &str) -> Self {
+        Self(fold(prompt))
+    }
+}
+
+/// Checks one message against the instructions of the user model; `own` are the texts of the persona that stand in
+/// them: those the person may well say.
+pub fn check(message: &str, instructions: &Instructions, own: &[&str]) -> Option<RoleBreak> {
     let text = fold(message);
     let labelled = message.lines().any(|line| {
         let line = line.trim_start_matches(|c: char| c.is_whitespace() || c == '*').to_lowercase();
@@ -75,10 +86,10 @@ pub fn check(message: &str, instructions: &str, own: &[&str]) -> Option<RoleBrea
     if labelled {
         return Some(RoleBreak::Label);
     }
-    if LEAKS.iter().any(|phrase| text.contains(&fold(phrase))) || quotes(&text, instructions, own) {
+    if LEAKS.iter().any(|phrase| text.contains(phrase)) || quotes(&text, &instructions.0, own) {
         return Some(RoleBreak::Leak);
     }
-    if HELPERS.iter().any(|phrase| text.contains(&fold(phrase))) {
+    if HELPERS.iter().any(|phrase| text.contains(phrase)) {
         return Some(RoleBreak::Helper);
     }
     None
@@ -86,24 +97,34 @@ pub fn check(message: &str, instructions: &str, own: &[&str]) -> Option<RoleBrea
 
 /// Lower case, words separated by one space, straight apostrophes, nothing else.
 fn fold(text: &str) -> String {
-    text.to_lowercase()
-        .replace('’', "'")
-        .split(|c: char| !(c.is_alphanumeric() || c == '\''))
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    let text = text.to_lowercase().replace('’', "'");
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|word| !word.is_empty());
+    words.fold(String::with_capacity(text.len()), |mut folded, word| {
+        if !folded.is_empty() {
+            folded.push(' ');
+        }
+        folded.push_str(word);
+        folded
+    })
 }
 
 fn quotes(message: &str, instructions: &str, own: &[&str]) -> bool {
+    /// So many words from every so many: each run of [`QUOTED_WORDS`] holds such a piece whole.
+    const PIECE: usize = 4;
     let words: Vec<&str> = message.split(' ').collect();
     if words.len() < QUOTED_WORDS {
         return false;
     }
-    let instructions = fold(instructions);
+    let stands_there = |words: &[&str]| Some(words.join(" ")).filter(|run| instructions.contains(run));
+    // Nearly all messages quote nothing, which a look at the pieces shows in a fifth of the time.
+    let mut pieces = words.chunks(QUOTED_WORDS - PIECE).map(|chunk| chunk.get(..PIECE).unwrap_or_default());
+    if !pieces.any(|piece| !piece.is_empty() && stands_there(piece).is_some()) {
+        return false;
+    }
     words
         .windows(QUOTED_WORDS)
-        .map(|window| window.join(" "))
-        .any(|run| instructions.contains(&run) && !own.iter().any(|text| fold(text).contains(&run)))
+        .filter_map(stands_there)
+        .any(|run| !own.iter().any(|text| fold(text).contains(&run)))
 }
 
 #[cfg(test)]
@@ -113,7 +134,7 @@ mod tests {
     const PROMPT: &str = "You play one person. Write short messages like a real person typing on a phone, and never step out. Background: lost a job in spring and has told nobody about it yet";
 
     fn of(message: &str) -> Option<RoleBreak> {
-        check(message, PROMPT, &["lost a job in spring and has told nobody about it yet"])
+        check(message, &Instructions::new(PROMPT), &["lost a job in spring and has told nobody about it yet"])
     }
 
     #[test]
@@ -130,6 +151,24 @@ mod tests {
             of("write short messages like a real person typing on a phone they said"),
             Some(RoleBreak::Leak)
         );
+    }
+
+    #[test]
+    fn the_phrases_are_folded_like_the_messages() {
+        for phrase in LEAKS.iter().chain(&HELPERS) {
+            assert_eq!(fold(phrase), *phrase);
+        }
+    }
+
+    /// Nine words of the instructions, wherever they stand in the message; eight may be chance.
+    #[test]
+    fn a_quotation_is_seen_wherever_it_begins() {
+        let words: Vec<&str> = PROMPT.split(' ').skip(4).take(9).collect();
+        for before in 0..12 {
+            let filler = "well ".repeat(before);
+            assert_eq!(of(&format!("{filler}{} ok", words.join(" "))), Some(RoleBreak::Leak), "{before}");
+            assert_eq!(of(&format!("{filler}{} ok", words[..8].join(" "))), None, "{before}");
+        }
     }
 
     #[test]
