@@ -109,11 +109,16 @@ git ls-files -z --cached --others --exclude-standard -- action.yml scripts .ci |
   git init --quiet
   git add --all
   git -c user.name=ci -c user.email=ci@example.org commit --quiet --message 'The action'
+  # The pull request would let nearly every harm through.
+  printf 'rules:\n  - {id: harm, kind: max_harm, tier: block, limit: 0.99, each: dimension}\n' >conf/loose.yaml
+  sed -i 's/builtin:pull-request/loose.yaml/' conf/fail.yaml
+  git add --all
+  git -c user.name=ci -c user.email=ci@example.org commit --quiet --message 'A pull request'
   git remote add origin https://github.com/acme/bot.git
 )
 cat >"$work/act/event.json" <<JSON
 {"pull_request": {"number": 7, "head": {"sha": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "ref": "feat"},
- "base": {"ref": "main", "sha": "$(git -C "$work/act/repo" rev-parse HEAD)"}}}
+ "base": {"ref": "main", "sha": "$(git -C "$work/act/repo" rev-parse HEAD~)"}}}
 JSON
 act() { # name of the workflow, then further options
   local name=$1
@@ -170,6 +175,13 @@ for name in pass fail inconclusive; do
   grep -q "vera-gate: \(Pass\|Fail\|Inconclusive\)" "$work/act/$name.log"
   echo "$name, with the program itself: as expected"
 done
+# It failed by the rules of the base branch, and the job summary says what the pull request would change.
+grep -q 'Policy changed' "$work/act/fail.log"
+grep -q 'gate.thresholds: .*builtin:pull-request.*loose.yaml' "$work/act/fail.log"
+if grep -q 'Policy changed' "$work/act/pass.log"; then
+  echo 'a pull request that changes nothing of it is said to change the policy'
+  exit 1
+fi
 
 step 'A text as an input is refused'
 printf 'INPUT_CONFIG has 40000 bytes: '
