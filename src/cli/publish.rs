@@ -183,6 +183,7 @@ async fn drive<F: Forge>(
         }
     };
     let mut publication = session::settle(gate, found);
+    publication.annotations = annotations::in_repository(publication.annotations, &context.workspace);
     let exit = session::exit_of(gate, &publication);
     session::add_outputs(&mut publication, exit, &args.run);
     let mut published = session::finish(forge, context, &options, &args.run, &publication).await;

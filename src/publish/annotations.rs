@@ -1,5 +1,7 @@
 //! Remarks on lines of files: in the check, and as commands in the log of the step.
 
+use std::path::Path;
+
 use super::forge::Annotation;
 use crate::escape::unicode::{Lines, clip, plain};
 use crate::escape::workflow::{Command, Level};
@@ -33,6 +35,22 @@ impl RuleEffect {
             Self::Informs => Level::Notice,
         }
     }
+}
+
+/// The annotations on files of the repository, their paths named from its top. GitHub refuses a check with a path that
+/// leads elsewhere.
+pub fn in_repository(annotations: Vec<Annotation>, workspace: &Path) -> Vec<Annotation> {
+    let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
+    let inside = |mut annotation: Annotation| {
+        let path = Path::new(&annotation.path);
+        if path.is_absolute() {
+            let below = path.strip_prefix(workspace).or_else(|_| path.strip_prefix(&real)).ok()?;
+            annotation.path = below.to_string_lossy().replace('\\', "/");
+        }
+        let leaves = annotation.path.split('/').any(|part| part == "..");
+        (!leaves && !annotation.path.is_empty()).then_some(annotation)
+    };
+    annotations.into_iter().filter_map(inside).collect()
 }
 
 /// The annotations for a check: the worst first, as many as one request takes. More would need a second request,
@@ -96,6 +114,21 @@ mod tests {
                 message: format!("broken {line}"),
             })
             .collect()
+    }
+
+    #[test]
+    fn only_files_of_the_repository_are_remarked_on() {
+        let at = |path: &str| Annotation {
+            path: path.to_owned(),
+            line: 3,
+            level: Level::Error,
+            title: "t".to_owned(),
+            message: "m".to_owned(),
+        };
+        let given = ["t.yaml", "/work/bot/conf/t.yaml", "/elsewhere/t.yaml", "../t.yaml"].map(at).to_vec();
+        let paths: Vec<String> =
+            in_repository(given, Path::new("/work/bot")).into_iter().map(|a| a.path).collect();
+        assert_eq!(paths, ["t.yaml", "conf/t.yaml"]);
     }
 
     #[test]
