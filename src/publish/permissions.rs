@@ -10,9 +10,14 @@ use super::forge::ForgeError;
 /// The server's own list, from the header `x-accepted-github-permissions`, goes before ours: in it `;` separates
 /// alternatives and `,` what is needed together, as in `issues=write; pull_requests=write`.
 pub fn help(error: &ForgeError) -> Option<String> {
-    let ForgeError::Forbidden { operation, accepted, .. } = error else { return None };
+    let (operation, accepted) = match error {
+        ForgeError::Forbidden { operation, accepted, .. } => (operation, accepted.as_deref()),
+        // A private repository does not tell that something is there that the token may not see.
+        ForgeError::NotFound(operation) => (operation, None),
+        _ => return None,
+    };
     let mut scopes: BTreeMap<String, String> = BTreeMap::new();
-    for pair in accepted.as_deref().unwrap_or_default().split([';', ',']) {
+    for pair in accepted.unwrap_or_default().split([';', ',']) {
         if let Some((scope, access)) = pair.trim().split_once('=') {
             let scope = scope.trim().replace('_', "-");
             let known =
@@ -22,7 +27,7 @@ pub fn help(error: &ForgeError) -> Option<String> {
             }
         }
     }
-    let alternatives = scopes.len() > 1 && accepted.as_deref().is_some_and(|text| text.contains(';'));
+    let alternatives = scopes.len() > 1 && accepted.is_some_and(|text| text.contains(';'));
     if scopes.is_empty() {
         scopes = operation.permissions().iter().map(|&(s, a)| (s.to_owned(), a.to_owned())).collect();
     }
@@ -67,6 +72,8 @@ mod tests {
     fn without_a_list_the_call_tells_what_it_needs() {
         assert!(help(&forbidden(None)).unwrap().contains("permissions:\n  pull-requests: write\n"));
         assert!(help(&forbidden(Some("\u{1B}[31m=x"))).unwrap().contains("  pull-requests: write\n"));
+        let hidden = help(&ForgeError::NotFound(Operation::ReadPull)).unwrap();
+        assert!(hidden.contains("  pull-requests: read\n"), "{hidden}");
         assert_eq!(help(&ForgeError::TooLong(String::new())), None);
     }
 }
