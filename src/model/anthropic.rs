@@ -1,13 +1,14 @@
 //! Anthropic Messages.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
 use super::endpoint::{Adapted, Endpoint, alternating, author_word};
-use super::errors::{self, Opened};
 use super::wire::{Answer, Fault, Param, RawReply, WireCall, count, text_at};
 use super::{ChatRequest, Outcome, Usage};
+use super::{errors, sse};
 use crate::config::model::Effort;
 
 /// The version that all current models answer to.
@@ -64,10 +65,9 @@ pub(crate) fn build(endpoint: &Endpoint, request: &ChatRequest, adapted: &Adapte
 
 /// Reads the response.
 pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> {
-    let body = match errors::open(reply, now)? {
-        Opened::Body(body) => body,
-        Opened::Stream(_) => return Err(Fault::protocol("a stream of events instead of one reply")),
-        Opened::Answer(answer) => return Ok(answer),
+    let body = match errors::whole(reply, now, |text| assemble(text, now))? {
+        Ok(body) => body,
+        Err(answer) => return Ok(answer),
     };
     let blocks = body
         .get("content")
@@ -121,4 +121,51 @@ fn usage(usage: &Value) -> Option<Usage> {
     }
     let reasoning = count(usage, "/output_tokens_details/thinking_tokens").unwrap_or(0).min(output);
     Some(Usage { input, cache_read, cache_write, output: output - reasoning, reasoning })
+}
+
+/// Puts the events of a stream together in the shape of a whole reply.
+fn assemble(text: &str, now: SystemTime) -> Result<Value, Fault> {
+    let (mut body, mut blocks) = (Value::Null, BTreeMap::new());
+    for event in sse::events(text) {
+        let data = event.json()?;
+        let index = count(&data, "/index").unwrap_or(0);
+        match text_at(&data, "/type").unwrap_or(&event.name) {
+            "message_start" => body = data.get("message").cloned().unwrap_or_default(),
+            "content_block_start" => {
+                blocks.insert(index, data.get("content_block").cloned().unwrap_or_default());
+            }
+            "content_block_delta" => {
+                for key in ["text", "thinking"] {
+                    if let (Some(block), Some(more)) =
+                        (blocks.get_mut(&index), text_at(&data, &format!("/delta/{key}")))
+                    {
+                        let so_far = text_at(block, &format!("/{key}")).unwrap_or("").to_owned();
+                        merge(block, &json!({key: so_far + more}));
+                    }
+                }
+            }
+            // Counts that come later are those of the whole.
+            "message_delta" => {
+                merge(&mut body, data.get("delta").unwrap_or(&Value::Null));
+                if let (Some(usage), Some(more)) = (body.get_mut("usage"), data.get("usage")) {
+                    merge(usage, more);
+                }
+            }
+            "message_stop" => {
+                let content: Vec<Value> = blocks.into_values().collect();
+                merge(&mut body, &json!({"content": content}));
+                return Ok(body);
+            }
+            "error" => return Err(errors::inside(data.get("error").unwrap_or(&data), now)),
+            _ => {}
+        }
+    }
+    Err(sse::cut())
+}
+
+/// Sets the fields of one object in another.
+fn merge(into: &mut Value, from: &Value) {
+    if let (Some(into), Some(from)) = (into.as_object_mut(), from.as_object()) {
+        into.extend(from.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
 }

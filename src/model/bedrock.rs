@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::endpoint::{Adapted, Endpoint, SCHEMA_NAME, alternating, author_word};
-use super::errors::{self, Opened};
+use super::errors;
 use super::wire::{Answer, Fault, Param, RawReply, WireCall, count, text_at};
 use super::{ChatRequest, Outcome, Usage, text};
 use crate::config::model::Effort;
@@ -42,11 +42,12 @@ pub(crate) fn build(endpoint: &Endpoint, request: &ChatRequest, adapted: &Adapte
 
 /// Reads the response.
 pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> {
-    let body = match errors::open(reply, now)? {
-        Opened::Body(body) => body,
-        Opened::Stream(_) => return Err(Fault::protocol("a stream of events instead of one reply")),
-        Opened::Answer(answer) => return Ok(answer),
-    };
+    let body =
+        match errors::whole(reply, now, |_| Err(Fault::protocol("a stream of events instead of one reply")))?
+        {
+            Ok(body) => body,
+            Err(answer) => return Ok(answer),
+        };
     let blocks = body
         .pointer("/output/message/content")
         .and_then(Value::as_array)

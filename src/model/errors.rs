@@ -57,6 +57,29 @@ pub(crate) fn open(reply: &RawReply, now: SystemTime) -> Result<Opened, Fault> {
     }
 }
 
+/// Reads the body of a reply that was asked for as a whole. A server may stream it anyway: then `assemble` puts it
+/// together. The inner error is a finished answer that has no such body.
+pub(crate) fn whole(
+    reply: &RawReply,
+    now: SystemTime,
+    assemble: impl FnOnce(&str) -> Result<Value, Fault>,
+) -> Result<Result<Value, Answer>, Fault> {
+    Ok(match open(reply, now)? {
+        Opened::Body(body) => Ok(body),
+        Opened::Stream(text) => Ok(assemble(&text)?),
+        Opened::Answer(answer) => Err(answer),
+    })
+}
+
+/// An error that stands inside a reply of success.
+pub(crate) fn inside(error: &Value, now: SystemTime) -> Fault {
+    let body = serde_json::json!({ "error": error }).to_string().into_bytes();
+    match open(&RawReply { status: 200, headers: Headers::default(), body }, now) {
+        Err(fault) => fault,
+        Ok(_) => Fault::new(Failure::Server, "the upstream provider failed"),
+    }
+}
+
 /// The status that an error inside a successful response stands for.
 fn embedded_error(value: &Value) -> Option<u16> {
     let error = value.get("error").filter(|error| match error {

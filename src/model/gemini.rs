@@ -5,9 +5,9 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::endpoint::{Adapted, Endpoint, alternating};
-use super::errors::{self, Opened};
 use super::wire::{Answer, Fault, Param, RawReply, WireCall, count, text_at};
 use super::{Author, ChatRequest, Outcome, Usage, text};
+use super::{errors, sse};
 use crate::config::model::Effort;
 
 /// Builds the request.
@@ -65,10 +65,9 @@ fn budget(effort: Effort) -> i64 {
 
 /// Reads the response.
 pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> {
-    let body = match errors::open(reply, now)? {
-        Opened::Body(body) => body,
-        Opened::Stream(_) => return Err(Fault::protocol("a stream of events instead of one reply")),
-        Opened::Answer(answer) => return Ok(answer),
+    let body = match errors::whole(reply, now, |text| assemble(text, now))? {
+        Ok(body) => body,
+        Err(answer) => return Ok(answer),
     };
     let mut answer = read(&body)?;
     answer.usage = body.get("usageMetadata").and_then(usage);
@@ -149,4 +148,28 @@ fn usage(usage: &Value) -> Option<Usage> {
     }
     let cache_read = at("/cachedContentTokenCount").min(prompt);
     Some(Usage { input: prompt - cache_read, cache_read, cache_write: 0, output, reasoning })
+}
+
+/// Puts the chunks of a stream together in the shape of a whole reply.
+fn assemble(text: &str, now: SystemTime) -> Result<Value, Fault> {
+    let (mut parts, mut whole) = (Vec::new(), Value::Null);
+    for event in sse::events(text) {
+        let chunk = event.json()?;
+        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
+            return Err(errors::inside(error, now));
+        }
+        let more = chunk.pointer("/candidates/0/content/parts").and_then(Value::as_array);
+        parts.extend(more.into_iter().flatten().cloned());
+        // The last chunk has the reason and the counts.
+        whole = chunk;
+    }
+    let ended =
+        whole.pointer("/candidates/0/finishReason").is_some() || whole.get("promptFeedback").is_some();
+    if !ended {
+        return Err(sse::cut());
+    }
+    if let Some(candidate) = whole.pointer_mut("/candidates/0").and_then(Value::as_object_mut) {
+        candidate.insert("content".to_owned(), json!({"parts": parts}));
+    }
+    Ok(whole)
 }

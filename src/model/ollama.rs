@@ -5,9 +5,9 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::endpoint::{Adapted, Endpoint, author_word};
-use super::errors::{self, Opened};
 use super::wire::{Answer, Fault, Headers, Param, RawReply, WireCall, count, holds_any, text_at};
 use super::{ChatRequest, Failure, Outcome, Usage};
+use super::{errors, sse};
 use crate::config::model::Effort;
 
 /// Context to ask for when nobody chose one. The server's own default is so small that it drops the start of a
@@ -63,10 +63,9 @@ pub(crate) fn overflows(endpoint: &Endpoint, request: &ChatRequest) -> Option<An
 
 /// Reads the response.
 pub(crate) fn parse(reply: &RawReply, window: u64, now: SystemTime) -> Result<Answer, Fault> {
-    let body = match errors::open(reply, now)? {
-        Opened::Body(body) => body,
-        Opened::Stream(text) => assemble(&text, now)?,
-        Opened::Answer(answer) => return Ok(answer),
+    let body = match errors::whole(reply, now, |text| assemble(text, now))? {
+        Ok(body) => body,
+        Err(answer) => return Ok(answer),
     };
     let message = body
         .get("message")
@@ -126,5 +125,5 @@ fn assemble(text: &str, now: SystemTime) -> Result<Value, Fault> {
             return Ok(chunk);
         }
     }
-    Err(Fault::new(Failure::Transport, "the stream ended before the reply did"))
+    Err(sse::cut())
 }

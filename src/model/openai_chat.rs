@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::endpoint::{Adapted, Endpoint, SCHEMA_NAME, author_word};
-use super::errors::{self, Opened};
+use super::errors;
 use super::profiles::Quirk;
 use super::wire::{Answer, Fault, Headers, Param, RawReply, WireCall, count, holds_any, text_at};
 use super::{ChatRequest, Failure, Money, Outcome, Usage, sse, text};
@@ -57,15 +57,14 @@ pub(crate) fn build(endpoint: &Endpoint, request: &ChatRequest, adapted: &Adapte
 
 /// Reads the response.
 pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> {
-    let body = match errors::open(reply, now)? {
-        Opened::Body(body) => body,
-        Opened::Stream(text) => assemble(&text, now)?,
-        Opened::Answer(answer) => return Ok(answer),
+    let body = match errors::whole(reply, now, |text| assemble(text, now))? {
+        Ok(body) => body,
+        Err(answer) => return Ok(answer),
     };
     let choice = body.pointer("/choices/0").ok_or_else(|| Fault::protocol("the reply has no choices"))?;
     let finish = text_at(choice, "/finish_reason").map(str::to_owned);
     if let Some(error) = choice.get("error").filter(|error| !error.is_null()) {
-        return Err(inner_error(error, now));
+        return Err(errors::inside(error, now));
     }
     match finish.as_deref() {
         Some("error" | "abort") => {
@@ -139,14 +138,6 @@ fn message_text(message: &Value) -> Result<Content, Fault> {
     Ok(content)
 }
 
-fn inner_error(error: &Value, now: SystemTime) -> Fault {
-    let body = json!({"error": error}).to_string().into_bytes();
-    match errors::open(&RawReply { status: 200, headers: Headers::default(), body }, now) {
-        Err(fault) => fault,
-        Ok(_) => Fault::new(Failure::Server, "the upstream provider failed"),
-    }
-}
-
 fn filter_category(choice: &Value) -> String {
     let results = choice.get("content_filter_results").and_then(Value::as_object);
     let fired: Vec<&str> = results
@@ -209,11 +200,9 @@ fn assemble(text: &str, now: SystemTime) -> Result<Value, Fault> {
             done = true;
             break;
         }
-        let chunk: Value = serde_json::from_str(&event.data).map_err(|error| {
-            Fault::new(Failure::Transport, format!("the stream was cut inside an event: {error}"))
-        })?;
+        let chunk = event.json()?;
         if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-            return Err(inner_error(error, now));
+            return Err(errors::inside(error, now));
         }
         for (pointer, place) in [
             ("/choices/0/delta/content", &mut content),
@@ -235,7 +224,7 @@ fn assemble(text: &str, now: SystemTime) -> Result<Value, Fault> {
         }
     }
     if finish.is_none() && !done {
-        return Err(Fault::new(Failure::Transport, "the stream ended before the reply did"));
+        return Err(sse::cut());
     }
     let message =
         json!({"content": content, "refusal": refusal, "reasoning_content": reasoning, "tool_calls": tools});

@@ -5,9 +5,10 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 
 use super::endpoint::{Adapted, Endpoint, SCHEMA_NAME, author_word};
-use super::errors::{self, Opened};
+use super::errors;
 use super::openai_chat::gateway_cost;
 use super::profiles::Quirk;
+use super::sse;
 use super::wire::{Answer, Fault, Headers, Param, RawReply, WireCall, count, text_at};
 use super::{Author, ChatRequest, Failure, Outcome, Usage};
 use crate::config::model::Effort;
@@ -47,10 +48,9 @@ pub(crate) fn build(endpoint: &Endpoint, request: &ChatRequest, adapted: &Adapte
 
 /// Reads the response.
 pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> {
-    let body = match errors::open(reply, now)? {
-        Opened::Body(body) => body,
-        Opened::Stream(_) => return Err(Fault::protocol("a stream of events instead of one reply")),
-        Opened::Answer(answer) => return Ok(answer),
+    let body = match errors::whole(reply, now, |text| assemble(text, now))? {
+        Ok(body) => body,
+        Err(answer) => return Ok(answer),
     };
     let status = text_at(&body, "/status").unwrap_or("completed");
     if matches!(status, "failed" | "cancelled") {
@@ -101,7 +101,7 @@ pub(crate) fn parse(reply: &RawReply, now: SystemTime) -> Result<Answer, Fault> 
 fn failed(body: &Value, status: &str, now: SystemTime) -> Result<Answer, Fault> {
     if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
         let body = json!({"error": error}).to_string().into_bytes();
-        if let Opened::Answer(answer) =
+        if let errors::Opened::Answer(answer) =
             errors::open(&RawReply { status: 200, headers: Headers::default(), body }, now)?
         {
             return Ok(answer);
@@ -128,4 +128,19 @@ fn usage(usage: &Value) -> Option<Usage> {
         output: output - reasoning,
         reasoning,
     })
+}
+
+/// The last event of a stream holds the whole reply.
+fn assemble(text: &str, now: SystemTime) -> Result<Value, Fault> {
+    for event in sse::events(text) {
+        let mut data = event.json()?;
+        match text_at(&data, "/type").unwrap_or(&event.name) {
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                return Ok(data.get_mut("response").map(Value::take).unwrap_or_default());
+            }
+            "error" => return Err(errors::inside(data.get("error").unwrap_or(&data), now)),
+            _ => {}
+        }
+    }
+    Err(sse::cut())
 }

@@ -1,5 +1,10 @@
 //! Framing of streamed replies: server-sent events, over a complete text.
 
+use serde_json::Value;
+
+use super::Failure;
+use super::wire::Fault;
+
 /// One server-sent event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
@@ -7,6 +12,20 @@ pub(crate) struct Event {
     pub(crate) name: String,
     /// Its `data` lines, joined by line ends.
     pub(crate) data: String,
+}
+
+impl Event {
+    /// Its data as JSON. A stream that was cut inside an event ends in half of it.
+    pub(crate) fn json(&self) -> Result<Value, Fault> {
+        serde_json::from_str(&self.data).map_err(|error| {
+            Fault::new(Failure::Transport, format!("the stream was cut inside an event: {error}"))
+        })
+    }
+}
+
+/// A stream whose end is missing.
+pub(crate) fn cut() -> Fault {
+    Fault::new(Failure::Transport, "the stream ended before the reply did")
 }
 
 /// All events of a stream: line ends of all kinds, comments, several data lines. A last event without the closing

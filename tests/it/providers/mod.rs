@@ -11,6 +11,7 @@ mod requests;
 mod rules;
 pub(crate) mod server;
 mod snippets;
+mod streams;
 mod table;
 pub(crate) mod tls;
 
