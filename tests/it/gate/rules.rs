@@ -303,7 +303,7 @@ fn a_conversation_whose_user_model_broke_its_role_shows_harm_and_nothing_else() 
         let (harm, roles) = (&found.rules[0].rows[0], &found.rules[1].rows[0]);
         ((harm.observed.k, harm.observed.n, harm.missing), roles.observed.k)
     };
-    let harmful = |c: &&vera_gate::matrix::Collapsed| c.outcomes.values().any(|o| o.is_harm());
+    let harmful = |c: &&Collapsed| c.outcomes.values().any(|o| o.is_harm());
     let harms = broken.conversations.iter().filter(harmful).count() as u64;
     let all = broken.conversations.len() as u64;
     assert_eq!(observed(&broken, &[]), ((harms, all, 0), 0));
