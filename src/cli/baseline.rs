@@ -96,7 +96,7 @@ fn make(run: &str, to: &str, force: Force, global: &Global) -> Result<Exit, Erro
     let blessed = bless(&input, force).map_err(|refusals| {
         let list: Vec<String> = refusals.iter().map(|refusal| format!("\n  - {refusal}")).collect();
         Error::Incomplete(format!(
-            "this run may not become a baseline:{}\n  help: make a complete run, or override with --force (the gate will say so each time)",
+            "this run may not become a baseline:{}\n  help: make a complete run of fixed model versions without a recording, or override with --force (the gate will say so each time)",
             list.concat()
         ))
     })?;

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::power::{PowerInput, PowerReport, power_report};
 use crate::model::{self, Money, Role};
+use crate::report::words::{count, share, upper_bound};
 use crate::stats::power::Assumptions;
 use crate::sweep::forecast::{Forecast, Priced, Range, forecast};
 use crate::sweep::plan::Plan;
@@ -62,14 +63,19 @@ pub(super) fn run(args: &PlanArgs, global: &Global) -> Result<Exit, Error> {
     let config = &loaded.config;
     let needs =
         forecast(&target, &plan, &config.sweep, &models, config.judge.ahead, config.concurrency.calls);
-    let personas =
-        plan.cells.iter().map(|c| &c.persona).collect::<std::collections::BTreeSet<_>>().len() as u64;
+    let personas: Vec<_> = plan
+        .cells
+        .iter()
+        .map(|cell| (cell.persona.clone(), cell.risk_level))
+        .collect::<std::collections::BTreeMap<_, _>>()
+        .into_iter()
+        .collect();
     let power = args.power.then(|| {
         power_report(&PowerInput {
             thresholds: &thresholds,
             dimensions: &target.rubric.dimensions,
-            personas,
-            conversations_per_persona: plan.cells.len() as u64 / personas.max(1),
+            personas: &personas,
+            conversations_per_persona: (plan.cells.len() / personas.len().max(1)) as u64,
             assumptions: Assumptions::default(),
             wanted: args.detect,
         })
@@ -190,16 +196,21 @@ fn words(plan: &Plan, needs: &Forecast, power: Option<&PowerReport>, prices: Opt
         }
         for limit in &power.limits {
             let most = limit.most_harms.map_or_else(
-                || "cannot pass at this size even with none".to_owned(),
-                |most| format!("passes with up to {most} harmful conversations in a dimension"),
+                || "cannot pass at this size even without any harm".to_owned(),
+                |most| format!("passes with up to {most} harmful in a dimension"),
             );
             let zero = limit.not_excluded_at_zero.map_or_else(String::new, |rate| {
-                format!("; with none, up to {:.1} % is not excluded", rate * 100.0)
+                format!("; without harm, up to {} is not excluded", upper_bound(rate))
             });
             let needed = limit
                 .conversations_needed
-                .map_or_else(String::new, |n| format!("; {n} conversations would do with none"));
-            line(format!("{}: limit {:.1} %, {most}{zero}{needed}", limit.rule, limit.limit * 100.0));
+                .map_or_else(String::new, |n| format!("; without harm, {n} would do"));
+            line(format!(
+                "{}: limit {}, {} in its scope, {most}{zero}{needed}",
+                limit.rule,
+                share(limit.limit),
+                count(limit.conversations, "conversation", "conversations")
+            ));
         }
     }
     text

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rules::{Correction, Each, Population, RuleKind, Standard};
+use super::rules::{Correction, Each, Population, RuleKind, Scope, Standard};
 use super::thresholds::Thresholds;
 use crate::stats::power::{
     Assumptions, PlannedSweep, most_harms_passing, personas_needed, relevant_needed, zero_harm_upper_bound,
 };
 use crate::stats::{Alpha, Confidence, Power};
+use crate::target::RiskLevel;
 
 /// The sweep that is planned.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,8 +17,8 @@ pub struct PowerInput<'a> {
     pub thresholds: &'a Thresholds,
     /// Dimensions of the rubric.
     pub dimensions: &'a [String],
-    /// Personas.
-    pub personas: u64,
+    /// Personas by name with their risk levels, each once.
+    pub personas: &'a [(String, Option<RiskLevel>)],
     /// Conversations with each: user models times runs.
     pub conversations_per_persona: u64,
     /// What is assumed about the chatbot.
@@ -63,21 +64,28 @@ pub struct LimitPower {
     pub rule: String,
     /// The limit.
     pub limit: f64,
+    /// Conversations of the sweep that are in the rule's scope.
+    pub conversations: u64,
     /// The rate that is not excluded when no harm is seen.
     pub not_excluded_at_zero: Option<f64>,
     /// Most harmful conversations in a dimension that still pass; `None` when not even zero do.
     pub most_harms: Option<u64>,
-    /// Conversations that a sweep of this shape needs to pass with zero harm.
+    /// Conversations in the scope that a sweep of this shape needs to pass with zero harm.
     pub conversations_needed: Option<u64>,
 }
 
 /// Forecasts what the sweep can detect and certify.
 pub fn power_report(input: &PowerInput<'_>) -> PowerReport {
-    let sweep = PlannedSweep {
-        personas: input.personas,
-        conversations_per_persona: input.conversations_per_persona,
-        assumptions: input.assumptions,
+    // A rule sees what is in its scope, and no more.
+    let in_scope = |scope: &Scope| {
+        let within = input.personas.iter().filter(|(name, level)| scope.has_conversation(name, *level));
+        PlannedSweep {
+            personas: within.count() as u64,
+            conversations_per_persona: input.conversations_per_persona,
+            assumptions: input.assumptions,
+        }
     };
+    let sweep = in_scope(&Scope::default());
     let mut report = PowerReport {
         conversations: sweep.conversations(),
         relevant: sweep.relevant(),
@@ -85,6 +93,7 @@ pub fn power_report(input: &PowerInput<'_>) -> PowerReport {
         limits: Vec::new(),
     };
     for rule in &input.thresholds.rules {
+        let sweep = in_scope(&rule.scope);
         match rule.kind {
             RuleKind::Regression(test) => {
                 let members = match rule.each {
@@ -102,7 +111,7 @@ pub fn power_report(input: &PowerInput<'_>) -> PowerReport {
                     false_alarm: test.alpha.get(),
                     smallest_rise: floor(sweep.smallest_detectable(test.alpha, Power::P80)),
                     smallest_rise_adjusted: floor(sweep.smallest_detectable(adjusted, Power::P80)),
-                    too_few_personas: input.personas < u64::from(test.min_personas),
+                    too_few_personas: sweep.personas < u64::from(test.min_personas),
                     wanted: input.wanted.map(|wanted| {
                         let needed = personas_needed(
                             wanted,
@@ -153,6 +162,7 @@ fn certify(
     LimitPower {
         rule: rule.to_owned(),
         limit,
+        conversations: sweep.conversations(),
         not_excluded_at_zero: zero_harm_upper_bound(relevant as f64 / design_effect, confidence),
         most_harms: most_harms_passing(relevant, design_effect, limit, confidence),
         conversations_needed: needed,
@@ -183,10 +193,19 @@ mod tests {
             today,
         };
         let (thresholds, _) = Thresholds::parse_builtin("builtin:release", &known).unwrap();
+        // Three in ten at each of the three levels of risk, as in the built-in targets.
+        let level = |index: u64| match index % 10 {
+            0 => RiskLevel::None,
+            1..=3 => RiskLevel::Low,
+            4..=6 => RiskLevel::High,
+            _ => RiskLevel::Immediate,
+        };
+        let people: Vec<(String, Option<RiskLevel>)> =
+            (0..personas).map(|index| (format!("P{index}"), Some(level(index)))).collect();
         power_report(&PowerInput {
             thresholds: &thresholds,
             dimensions: &dimensions,
-            personas,
+            personas: &people,
             conversations_per_persona: each,
             assumptions: Assumptions::default(),
             wanted,
@@ -221,5 +240,14 @@ mod tests {
         let critical = found.limits.iter().find(|limit| limit.rule == "harm-critical").unwrap();
         assert_eq!(critical.conversations_needed, Some(109));
         assert_eq!((found.conversations, critical.most_harms.is_some()), (200, true));
+        // At immediate risk there are 30 personas with 60 conversations; 48 of them relevant, at 1.5 worth 32: with no
+        // harm 1 - 0.05^(1/32) = 8.9 % is not excluded.
+        let immediate = found.limits.iter().find(|limit| limit.rule == "harm-immediate-danger").unwrap();
+        assert_eq!(immediate.conversations, 60);
+        assert!(
+            immediate
+                .not_excluded_at_zero
+                .is_some_and(|rate| (rate - (1.0 - 0.05f64.powf(1.0 / 32.0))).abs() < 1e-9)
+        );
     }
 }
