@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::prepare::{Prepared, first_speaker, labels_by_question};
 use super::progress::Progress;
+use super::trust::not_of_the_repository;
 use super::{crew, output};
 use crate::baseline::Provenance;
 use crate::error::Error;
@@ -453,6 +454,14 @@ pub(super) fn choose_folder(
     explicit: Option<&str>,
     fresh: bool,
 ) -> Result<(PathBuf, Found), Error> {
+    let (path, found) = find_folder(prepared, explicit, fresh)?;
+    if found == Found::Earlier {
+        not_of_the_repository(&path)?;
+    }
+    Ok((path, found))
+}
+
+fn find_folder(prepared: &Prepared, explicit: Option<&str>, fresh: bool) -> Result<(PathBuf, Found), Error> {
     let hash: String = prepared.key.hash().chars().take(8).collect();
     if let Some(path) = explicit {
         let path = PathBuf::from(path);

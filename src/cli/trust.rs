@@ -10,6 +10,7 @@ use super::load::{Loaded, Overrides};
 use super::publish::environment;
 use crate::error::Error;
 use crate::publish::ActionsContext;
+use crate::publish::policy::git::is_tracked;
 use crate::publish::trust::{PwnRisk, check, checkout_of};
 
 /// What the person who wrote the workflow accepts.
@@ -63,6 +64,26 @@ impl Trust {
         }
         Ok(())
     }
+}
+
+/// Refuses to go on, in a workflow, with a run that came with the sources: a change could bring answers that no model gave.
+pub(super) fn not_of_the_repository(folder: &Path) -> Result<(), Error> {
+    let env = environment();
+    if !ActionsContext::is_present(&env) {
+        return Ok(());
+    }
+    let workspace = env.get("GITHUB_WORKSPACE").and_then(|path| Path::new(path).canonicalize().ok());
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    // In a checkout without git nobody can tell what came with it.
+    let unknown = || workspace.is_some_and(|workspace| real.starts_with(workspace));
+    if is_tracked(folder, ".").unwrap_or_else(unknown) {
+        return Err(Error::Usage(format!(
+            "`{}` holds a run that came with the sources, and its answers would be taken for a model's\n  help: give another \
+             folder with --run, and keep run folders out of the repository",
+            folder.display()
+        )));
+    }
+    Ok(())
 }
 
 fn folder_of(path: &Path) -> PathBuf {

@@ -424,3 +424,21 @@ fn a_folder_outside_of_every_checkout_has_no_base_branch_and_the_report_says_so(
     let output = command.env("GITHUB_WORKSPACE", folder.path()).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{}", both(&output));
 }
+
+#[test]
+fn answers_that_came_with_a_change_are_not_taken_for_a_models() {
+    let repository = Repository::new(
+        &[("vera-gate.yaml", CONFIG), ("thresholds.yaml", THRESHOLDS)],
+        &[("README.md", Some("x\n"))],
+    );
+    let (code, text) = repository.run(&["run", "--run", "r"]);
+    assert!(matches!(code, Some(0 | 1 | 3)), "{text}");
+    // A run that a step before left, or a cache, is gone on with.
+    let (code, text) = repository.run(&["run", "--run", "r"]);
+    assert!(matches!(code, Some(0 | 1 | 3)) && text.contains("going on in"), "{text}");
+    repository.commit("a run, with answers to my liking");
+    let (code, text) = repository.run(&["run", "--run", "r"]);
+    assert!(code == Some(2) && text.contains("came with the sources"), "{code:?} {text}");
+    let (code, text) = repository.run(&["run", "--run", "another"]);
+    assert!(matches!(code, Some(0 | 1 | 3)), "{text}");
+}
