@@ -52,9 +52,11 @@ pub(super) fn words(loaded: &Loaded, evidence: &Evidence, verdict: &GateVerdict)
         targets(loaded, proposal, &mut lines);
     }
     if !judging.is_empty() {
-        lines.append(&mut judging);
-        lines.extend(base.proposal.as_ref().and_then(|proposal| by_its_own(proposal, evidence, verdict)));
+        judging.extend(base.proposal.as_ref().and_then(|proposal| by_its_own(proposal, evidence, verdict)));
     }
+    // What decides stands first.
+    judging.append(&mut lines);
+    let lines = judging;
     let first = if !lines.is_empty() {
         format!(
             "Policy changed: this pull request changes the rules it is judged by. It was judged by those of the base \
