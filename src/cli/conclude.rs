@@ -256,14 +256,16 @@ fn provenance(record: &RunRecord) -> report::Provenance {
 /// What weakens the measurement, in sentences.
 fn warnings(record: &RunRecord) -> Vec<String> {
     let mut found = record.warnings.clone();
-    let loose: BTreeSet<String> = record
-        .models
-        .iter()
-        .filter(|model| !model.pinned)
-        .map(|model| format!("{} ({})", model.requested, model.role))
-        .collect();
+    let mut loose: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for model in record.models.iter().filter(|model| !model.pinned) {
+        let roles = loose.entry(&model.requested).or_default();
+        if !roles.contains(&model.role.word()) {
+            roles.push(model.role.word());
+        }
+    }
     if !loose.is_empty() {
-        let names: Vec<String> = loose.into_iter().collect();
+        let names: Vec<String> =
+            loose.into_iter().map(|(model, roles)| format!("{model} ({})", roles.join(", "))).collect();
         found.push(format!(
             "the id names no fixed version, so that another run may meet another model: {}",
             names.join(", ")

@@ -196,6 +196,9 @@ async fn b50_what_was_not_sent_is_in_the_report() {
         let page = report(&place, form);
         assert!(page.contains("emperature: not sent"), "{form}: {page}");
     }
+    // Each model is named once, with its roles.
+    let page = report(&place, "report.json");
+    assert!(page.contains("m-candidate (candidate), m-judge (judge), m-user (user)."), "{page}");
     // Going on with the run makes no call, and the warning stays.
     place.run(&["run", "--run", "r"]);
     assert_eq!(server.of("judge").len(), seen.len());
@@ -324,7 +327,7 @@ async fn b52_a_companys_authority_is_trusted_when_it_is_named() {
     let models = |more: &str| {
         let role = |name: &str| {
             format!(
-                "{name}: {{ provider: vllm, model: m-{name}, base_url: 'https://127.0.0.1:{port}/v1' }}\n"
+                "{name}: {{ provider: vllm, model: m-{name}, base_url: 'https://127.0.0.1:{port}/v1', max_retries: 0 }}\n"
             )
         };
         let roles = [role("user"), role("candidate"), role("judge")].concat();
@@ -348,6 +351,11 @@ async fn b52_a_companys_authority_is_trusted_when_it_is_named() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     models("ca_cert: certs/ca.pem\n");
     place.exits(0, &check);
+    // A proxy that is dead is in the way, unless the address is exempt.
+    let proxy = ("https_proxy", "http://127.0.0.1:9");
+    assert_eq!(place.run_with(&[proxy], &check).status.code(), Some(4));
+    let output = place.run_with(&[proxy, ("NO_PROXY", "127.0.0.1")], &check);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 
     place.write("conf/certs/none.pem", "no certificate at all\n");
     let broken = std::fs::read_to_string(fixture("ca.pem")).unwrap().replacen("MII", "MIX", 1);
