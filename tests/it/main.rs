@@ -29,6 +29,7 @@ mod report;
 mod resume;
 mod rubric_flow;
 mod rubric_text;
+mod scheduler;
 mod schema;
 mod scripted;
 mod shards;
