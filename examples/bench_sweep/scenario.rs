@@ -119,8 +119,8 @@ pub(crate) fn measure(scenario: &Scenario, address: &str) -> Result<Figures> {
 }
 
 async fn measured(scenario: &Scenario, address: &str) -> Result<Figures> {
-    let target =
-        Arc::new(load("builtin:si", &FileSet::memory("", Vec::<(String, String)>::new())).map_err(said)?.0);
+    let name = std::env::var("BENCH_TARGET").unwrap_or_else(|_| "builtin:si".to_owned());
+    let target = Arc::new(load(&name, &FileSet::Folder(PathBuf::new())).map_err(said)?.0);
     let folder = tempfile::tempdir()?;
     let parts = BTreeMap::from([("scenario".to_owned(), scenario.name.to_owned())]);
     let stop = CancellationToken::new();
