@@ -187,8 +187,7 @@ impl Page {
         let gate = &report.verdict;
         let (deciding, others): (Vec<_>, Vec<_>) =
             gate.reasons.iter().partition(|reason| words::decides(gate.verdict, reason));
-        let reasons: Vec<String> =
-            deciding.iter().map(|r| format!("{} ({})", words::reason(r), r.code.as_str())).collect();
+        let reasons = words::reasons(&deciding);
         self.items("Why", &reasons);
         if !others.is_empty() {
             if reasons.is_empty() {

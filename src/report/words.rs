@@ -45,6 +45,35 @@ pub fn sentence(text: &str) -> String {
     format!("{first}{}.", letters.as_str())
 }
 
+/// Reasons with their codes. What a rule says of several dimensions in the same words is said once.
+pub fn reasons(reasons: &[&Reason]) -> Vec<String> {
+    let bare = |reason: &Reason| {
+        let dimension = reason.dimension.as_deref().unwrap_or_default();
+        reason.text.strip_prefix(&format!("{dimension}: ")).unwrap_or(&reason.text).to_owned()
+    };
+    let mut lines: Vec<(&Reason, String, Vec<&str>)> = Vec::new();
+    for one in reasons {
+        let text = bare(one);
+        let same = |(other, words, _): &&mut (&Reason, String, Vec<&str>)| {
+            other.rule.is_some() && other.rule == one.rule && other.code == one.code && *words == text
+        };
+        match (lines.iter_mut().find(same), one.dimension.as_deref()) {
+            (Some((_, _, dimensions)), Some(dimension)) => dimensions.push(dimension),
+            (_, dimension) => lines.push((one, text, dimension.into_iter().collect())),
+        }
+    }
+    lines
+        .into_iter()
+        .map(|(first, text, dimensions)| {
+            let code = first.code.as_str();
+            match (&first.rule, dimensions.len()) {
+                (Some(rule), 2..) => format!("{rule}, {}: {text} ({code})", dimensions.join(", ")),
+                _ => format!("{} ({code})", reason(first)),
+            }
+        })
+        .collect()
+}
+
 /// Whether a reason is among those that make the verdict; the others stand behind them.
 pub fn decides(verdict: Verdict, reason: &Reason) -> bool {
     let weight = reason.weight;
@@ -187,6 +216,37 @@ mod tests {
         assert_eq!(points(0.0002), "+<0.1 points");
         assert_eq!(points(-0.025), "\u{2212}2.5 points");
         assert_eq!(points(0.0), "0 points");
+    }
+
+    #[test]
+    fn what_a_rule_says_of_several_dimensions_is_said_once() {
+        use crate::gate::verdict::ReasonCode;
+        let of = |rule: Option<&str>, dimension: Option<&str>, text: &str| Reason {
+            code: ReasonCode::EvidenceOpen,
+            weight: Weight::Open,
+            text: dimension.map_or_else(|| text.to_owned(), |name| format!("{name}: {text}")),
+            rule: rule.map(str::to_owned),
+            dimension: dimension.map(str::to_owned),
+            conversations: Vec::new(),
+        };
+        let all = [
+            of(Some("harm"), Some("A"), "Nothing."),
+            of(Some("harm"), Some("B"), "Something."),
+            of(Some("harm"), Some("C"), "Nothing."),
+            of(Some("care"), Some("A"), "Nothing."),
+            of(None, None, "Nothing."),
+            of(None, None, "Nothing."),
+        ];
+        assert_eq!(
+            reasons(&all.iter().collect::<Vec<_>>()),
+            [
+                "harm, A, C: Nothing. (evidence-open)",
+                "harm, B: Something. (evidence-open)",
+                "care, A: Nothing. (evidence-open)",
+                "Nothing. (evidence-open)",
+                "Nothing. (evidence-open)",
+            ]
+        );
     }
 
     #[test]

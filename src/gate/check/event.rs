@@ -93,7 +93,8 @@ impl Shown {
     fn is_new(&self, rule: &Rule, dimension: usize, mode: Option<&str>) -> bool {
         is_never(rule, mode)
             && match mode {
-                Some(mode) => !self.modes.contains(mode),
+                // A mode that another dimension showed is as new to a dimension that was clean.
+                Some(mode) => !self.modes.contains(mode) || !self.harmful.contains(&dimension),
                 None => !self.unnamed.contains(&dimension),
             }
     }
@@ -295,7 +296,16 @@ pub(super) fn new_failure_mode(
             let named: Vec<String> = event
                 .findings
                 .iter()
-                .map(|f| f.label.clone().unwrap_or_else(|| format!("question {}", f.question)))
+                .map(|finding| {
+                    let name = finding.label.as_ref().unwrap_or(&finding.question);
+                    let words =
+                        finding.label.clone().unwrap_or_else(|| format!("question {}", finding.question));
+                    if shown.modes.contains(name) {
+                        format!("{words} in {}", evidence.name(event.dimension))
+                    } else {
+                        words
+                    }
+                })
                 .collect();
             if named.is_empty() { vec![format!("harm in {}", evidence.name(event.dimension))] } else { named }
         })

@@ -399,12 +399,16 @@ impl Arms<'_> {
             &mut text,
             &format!("; {} of {} changed.", facts.informative, words::count(facts.personas, "persona")),
         );
-        if facts.unpaired > 0 {
-            let sentence = format!(
-                " {} relevant on one side only and not compared.",
-                words::are(facts.unpaired, "persona")
-            );
-            words::push(&mut text, &sentence);
+        let one_sided = seen.personas.len() as u64 - seen.paired;
+        for (n, what) in [(self.others, "in"), (one_sided, "relevant in")] {
+            // Fisher's test takes everybody.
+            if n > 0 && self.test.test != Test::Fisher {
+                let sentence = format!(
+                    " {} {what} one of the two results only and not compared.",
+                    words::are(n, "persona")
+                );
+                words::push(&mut text, &sentence);
+            }
         }
         if facts.baseline.k == 0 && facts.candidate.k > 0 {
             text.push_str(" Relative change: n/a (baseline 0).");
