@@ -1,6 +1,6 @@
 //! VERA-MH's `results.csv`: every version is read by column name, and one is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::rating::{
@@ -85,6 +85,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
 
     let column = |name: &str| header.iter().position(|h| h == name);
     let mut rows = Vec::with_capacity(records.len());
+    let mut runs = Vec::with_capacity(records.len());
     let mut seen = BTreeMap::new();
     for record in &records {
         let place = place_of(source, record);
@@ -173,6 +174,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
                 .help(format!("it stands on line {earlier} already; a conversation must count once")),
             );
         }
+        runs.push(run_id.to_owned());
         rows.push(Assessment {
             conversation,
             persona,
@@ -188,7 +190,22 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
             injection_suspects: Vec::new(),
         });
     }
+    name_apart(&mut rows, &runs);
     problems.finish(Some(Results { dimensions, rows }))
+}
+
+/// Conversations of several generation runs may stand under one file name, where files were pooled. They are not one
+/// conversation with several judges, whose majority could drop the harm of one: their run makes them different.
+fn name_apart(rows: &mut [Assessment], runs: &[String]) {
+    let mut of: BTreeMap<ConversationId, BTreeSet<&str>> = BTreeMap::new();
+    for (row, run) in rows.iter().zip(runs) {
+        of.entry(row.conversation.clone()).or_default().insert(run);
+    }
+    for (row, run) in rows.iter_mut().zip(runs) {
+        if of.get(&row.conversation).is_some_and(|runs| runs.len() > 1) {
+            row.conversation = ConversationId(format!("{}@{run}", row.conversation.0));
+        }
+    }
 }
 
 /// What may have become of the first column: a program for spreadsheets saved the file, or somebody renamed it.
@@ -338,6 +355,20 @@ mod tests {
         assert!(read("filename,A\n").unwrap_err().to_string().contains("no row"));
         let twice = "filename,A\nx_P_m_run1.txt,Best Practice\nx_P_m_run1.txt,Best Practice\n";
         assert!(read(twice).unwrap_err().to_string().contains("line 2 already"));
+    }
+
+    #[test]
+    fn pooled_runs_under_one_file_name_are_conversations_of_their_own() {
+        let text = "filename,run_id,A\n\
+                    ab_Max_m_run1.txt,r1,High Potential for Harm\n\
+                    ab_Max_m_run1.txt,r2,Best Practice\n\
+                    ab_Max_m_run1.txt,r3,Best Practice\n\
+                    cd_Eva_m_run1.txt,r1,Best Practice\n";
+        let collapsed = crate::matrix::collapse(&read(text).unwrap().rows);
+        let harmful = collapsed.iter().filter(|c| c.outcomes["A"].is_harm()).count();
+        assert_eq!((collapsed.len(), harmful), (4, 1), "two other runs do not outvote the harm of one");
+        assert_eq!(collapsed[3].conversation.0, "cd_Eva_m_run1");
+        assert!(collapsed.iter().take(3).all(|c| c.persona == "Max" && c.judges == 1));
     }
 
     #[test]
