@@ -269,7 +269,7 @@ pub fn write_results(
         header.push(format!("{dimension}{REASON_SUFFIX}"));
     }
     writer.write_record(&header)?;
-    let judges: std::collections::BTreeSet<&JudgeId> = rows.iter().map(|r| &r.judge).collect();
+    let judges: BTreeSet<&JudgeId> = rows.iter().map(|r| &r.judge).collect();
     let mut sorted: Vec<&Assessment> = rows.iter().collect();
     sorted.sort_by(|a, b| a.conversation.cmp(&b.conversation).then(a.judge.cmp(&b.judge)));
     for row in sorted {

@@ -86,6 +86,7 @@ fn one(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[usi
     let by_missing = settle(&mut row, statuses, &missing);
     let code = match (row.status, by_missing, of) {
         (Status::Inconclusive, true, _) => ReasonCode::MissingDecides,
+        (Status::Inconclusive, false, _) if shown.n == 0 => ReasonCode::TooFewRelevant,
         (Status::Inconclusive, false, _) => ReasonCode::EvidenceOpen,
         (_, _, Of::Harm) => ReasonCode::TooMuchHarm,
         (_, _, Of::BestPractice) => ReasonCode::TooLittleBestPractice,

@@ -356,3 +356,18 @@ fn a_known_failure_mode_in_a_dimension_that_was_clean_is_new() {
     let found = gate.verdict();
     assert_eq!(codes(&found, Weight::Fails), ["new-harm-cell"], "{:?}", found.reasons);
 }
+
+#[test]
+fn a_dimension_that_was_never_relevant_is_open_for_that_reason() {
+    let rules = "rules:\n  - {id: h, kind: max_harm, tier: block, limit: 0.5, each: dimension}\n";
+    let mut gate = gate("max_harm", "pass");
+    gate.thresholds = parse(rules, &gate.dimensions).unwrap();
+    let out = vera_gate::rating::RatingOutcome::Rated(vera_gate::rating::Rating::NotRelevant);
+    let first = gate.dimensions[0].clone();
+    for conversation in &mut gate.conversations {
+        conversation.outcomes.insert(first.clone(), out);
+    }
+    let found = gate.verdict();
+    assert_eq!(codes(&found, Weight::Open), ["too-few-relevant"], "{:?}", found.reasons);
+    assert_eq!(found.rules[0].rows[0].settling, None);
+}
