@@ -129,7 +129,7 @@ fn all(
     let notes: Arc<Mutex<BTreeSet<String>>> = Arc::default();
     let noted = Arc::clone(&notes);
     context.events = EventSink::new(move |event| {
-        if let ModelEvent::NotSent { .. } = &event {
+        if let ModelEvent::NotSent { .. } | ModelEvent::OtherModel { .. } = &event {
             noted.lock().unwrap_or_else(PoisonError::into_inner).insert(event.to_string());
         }
         if let Some(progress) = listening.get() {

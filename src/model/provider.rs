@@ -98,8 +98,7 @@ impl ProviderModel {
     /// other model, and a deployment always has another name.
     fn notice(&self, returned: &str) {
         let asked = [Some(self.endpoint.model.as_str()), self.family.as_deref()];
-        let bare = |id: &str| id.rsplit('/').next().unwrap_or(id).to_lowercase();
-        if asked.into_iter().flatten().any(|asked| bare(returned).starts_with(&bare(asked))) {
+        if asked.into_iter().flatten().any(|asked| is_version_of(returned, asked)) {
             return;
         }
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,6 +109,23 @@ impl ProviderModel {
                 returned: super::text::one_line(returned, 120),
             });
         }
+    }
+}
+
+/// Whether an id is another one with a date, a build or a version behind it, or without `latest`.
+fn is_version_of(returned: &str, asked: &str) -> bool {
+    let bare = |id: &str| id.rsplit('/').next().unwrap_or(id).to_lowercase();
+    let (returned, asked) = (bare(returned), bare(asked));
+    let name = asked.strip_suffix("-latest").unwrap_or(&asked);
+    let Some(rest) = returned.strip_prefix(name) else { return false };
+    let Some(version) = rest.strip_prefix(['-', '@', ':', '_']) else { return rest.is_empty() };
+    let digits: String = version.chars().filter(char::is_ascii_digit).collect();
+    let marks = ['-', '.', ':', '_'];
+    let only_digits = version.chars().all(|c| c.is_ascii_digit() || marks.contains(&c));
+    // A single figure makes another model: the 5 of `opus-4-5` is no date.
+    version == "latest" || (only_digits && digits.len() >= 3) || {
+        let numbered = version.strip_prefix('v').unwrap_or("");
+        !numbered.is_empty() && numbered.chars().all(|c| c.is_ascii_digit() || marks.contains(&c))
     }
 }
 
@@ -137,5 +153,37 @@ impl ChatModel for ProviderModel {
             let returned = self.caller.call(&plan).await?;
             Ok(self.exchange(request, returned.answer, returned.attempts))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_the_same_model_and_a_relative_is_not() {
+        for (returned, asked) in [
+            ("gpt-4o-2024-08-06", "gpt-4o"),
+            ("claude-haiku-4-5-20251001", "claude-haiku-4-5"),
+            ("gemini-2.0-flash-001", "models/gemini-2.0-flash"),
+            ("mistral-small-2506", "mistral-small-latest"),
+            ("anthropic/claude-x", "openrouter/anthropic/claude-x"),
+            ("claude-haiku-4-5-v1:0", "claude-haiku-4-5"),
+            ("llama3:latest", "llama3"),
+            ("GPT-6-Luna", "gpt-6-luna"),
+        ] {
+            assert!(is_version_of(returned, asked), "{returned} {asked}");
+        }
+        for (returned, asked) in [
+            ("gpt-5-mini", "gpt-5"),
+            ("gpt-5.4", "gpt-5"),
+            ("claude-opus-4-5", "claude-opus-4"),
+            ("o1-mini", "o1"),
+            ("gpt-4o-mini-2024-07-18", "gpt-4o"),
+            ("gpt-5", "gpt-5-mini"),
+            ("other", "wanted"),
+        ] {
+            assert!(!is_version_of(returned, asked), "{returned} {asked}");
+        }
     }
 }

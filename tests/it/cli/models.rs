@@ -311,6 +311,7 @@ async fn b10_the_judge_is_someone_else() {
         for form in ["report.md", "report.html", "report.json"] {
             let page = report(&place, form);
             assert_eq!(page.contains("The judge is the candidate itself"), itself, "{form}: {page}");
+            assert!(page.contains("asked for m-user, answered by mock-1"), "{form}: {page}");
             // An alias hides it until the answers show it.
             assert!(page.contains("were answered by the same model"), "{form}: {page}");
         }

@@ -370,7 +370,7 @@ async fn another_model_that_answers_is_told() {
     let told: Vec<String> = events.lock().unwrap().iter().map(ToString::to_string).collect();
     assert_eq!(told, ["judge model: asked for wanted, answered by mock-1"]);
     let (context, events) = super::context(Budget::default());
-    let same = connected(Role::Judge, &settings("openai", "mock", server.url("v1")), &context);
+    let same = connected(Role::Judge, &settings("openai", "mock-1", server.url("v1")), &context);
     same.reply(&request(1)).await.unwrap();
     assert!(events.lock().unwrap().is_empty());
 }
