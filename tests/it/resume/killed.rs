@@ -60,6 +60,12 @@ async fn fifty_kills_change_no_rating_and_repeat_no_finished_call() {
                 kills += 1;
             }
             let output = child.wait_with_output().unwrap();
+            // What the killed process had sent may still be on its way, and is not the next one's.
+            let mut before = usize::MAX;
+            while server.count() != before {
+                before = server.count();
+                std::thread::sleep(Duration::from_millis(20));
+            }
             // What was in the journal when the process started was not asked for again.
             let seen = server.seen();
             for (name, asked) in counted(&seen[checked..]) {
