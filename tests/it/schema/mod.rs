@@ -1,6 +1,7 @@
 //! The committed JSON Schemas say what the parsers do: every shipped file validates, and on a table of good and broken
 //! documents schema and parser agree. What the program writes is checked in [`written`].
 
+mod samples;
 mod shown;
 mod written;
 
