@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::prepare::{Prepared, first_speaker, labels_by_question};
 use super::progress::Progress;
 use super::trust::not_of_the_repository;
-use super::{crew, output};
+use super::{Global, crew, output};
 use crate::baseline::Provenance;
 use crate::error::Error;
 use crate::judge::Judge;
@@ -25,7 +25,7 @@ use crate::run::{
     RunRecord, Settings, Stop, UsageRecord,
 };
 use crate::sweep::event::{Event, Listener};
-use crate::sweep::journal::{Journal, JournalError, Journaled};
+use crate::sweep::journal::{Journal, JournalError, Journaled, PlanKey};
 use crate::sweep::scheduler::{self, CellStatus, Curtailment, Stopped, Work};
 use crate::transcript::{ConversationId, Transcript};
 
@@ -453,15 +453,21 @@ pub(super) fn choose_folder(
     prepared: &Prepared,
     explicit: Option<&str>,
     fresh: bool,
+    global: &Global,
 ) -> Result<(PathBuf, Found), Error> {
-    let (path, found) = find_folder(prepared, explicit, fresh)?;
+    let (path, found) = find_folder(prepared, explicit, fresh, global)?;
     if found == Found::Earlier {
         not_of_the_repository(&path)?;
     }
     Ok((path, found))
 }
 
-fn find_folder(prepared: &Prepared, explicit: Option<&str>, fresh: bool) -> Result<(PathBuf, Found), Error> {
+fn find_folder(
+    prepared: &Prepared,
+    explicit: Option<&str>,
+    fresh: bool,
+    global: &Global,
+) -> Result<(PathBuf, Found), Error> {
     let hash: String = prepared.key.hash().chars().take(8).collect();
     if let Some(path) = explicit {
         let path = PathBuf::from(path);
@@ -481,8 +487,22 @@ fn find_folder(prepared: &Prepared, explicit: Option<&str>, fresh: bool) -> Resu
         return Ok((path, found));
     }
     let out = prepared.loaded.base.join(&prepared.loaded.config.out);
-    if !fresh && let Some(path) = unfinished(&out, prepared) {
-        return Ok((path, Found::Earlier));
+    if !fresh {
+        let unfinished = unfinished(&out);
+        if let Some((path, _)) = unfinished.iter().find(|(_, plan)| *plan == prepared.key) {
+            return Ok((path.clone(), Found::Earlier));
+        }
+        // Whoever meant to go on should know why this is another run, and pays anew.
+        if let Some((path, plan)) = unfinished.first()
+            && plan.shard == prepared.key.shard
+            && !global.quiet
+        {
+            output::note(&format!(
+                "the unfinished run in {} is not gone on with, because it belongs to another plan: {}",
+                path.display(),
+                plan.differences(&prepared.key).join("; ")
+            ));
+        }
     }
     // Shards that start together on one disk get folders of their own.
     let shard = prepared.key.shard.map_or_else(String::new, |s| format!("-{}of{}", s.number(), s.of()));
@@ -510,18 +530,18 @@ pub(super) enum Found {
     New,
 }
 
-/// The newest folder whose journal has the same plan and whose record does not say that the run is complete.
-fn unfinished(out: &Path, prepared: &Prepared) -> Option<PathBuf> {
-    let mut folders: Vec<PathBuf> =
-        std::fs::read_dir(out).ok()?.filter_map(Result::ok).map(|entry| entry.path()).collect();
+/// The folders whose journal has a plan and whose record does not say that the run is complete, the newest first.
+fn unfinished(out: &Path) -> Vec<(PathBuf, PlanKey)> {
+    let entries = std::fs::read_dir(out).into_iter().flatten().filter_map(Result::ok);
+    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     folders.sort();
-    folders.into_iter().rev().find(|path| {
-        let same = Journal::plan_of(path).is_some_and(|plan| plan == prepared.key);
-        let folder = RunFolder::at(path);
-        let done = |record: RunRecord| match record.stopped {
-            None => record.complete,
-            Some(why) => matches!(why, Stop::Curtailed(_)),
-        };
-        same && !folder.record().is_ok_and(done)
-    })
+    let done = |record: RunRecord| match record.stopped {
+        None => record.complete,
+        Some(why) => matches!(why, Stop::Curtailed(_)),
+    };
+    let open = |path: PathBuf| {
+        let plan = Journal::plan_of(&path)?;
+        (!RunFolder::at(&path).record().is_ok_and(done)).then_some((path, plan))
+    };
+    folders.into_iter().rev().filter_map(open).collect()
 }

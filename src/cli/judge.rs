@@ -67,7 +67,7 @@ pub(super) fn run(args: &JudgeArgs, global: &Global) -> Result<Exit, Error> {
     prepared.key.parts.retain(|name, _| !["candidate", "user", "sweep"].iter().any(|p| name.starts_with(p)));
     prepared.key.parts.insert("transcripts".to_owned(), hash);
     prepared.plan = Plan::of_transcripts(&transcripts);
-    let (path, _) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh)?;
+    let (path, _) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh, global)?;
     let meter = Arc::clone(&prepared.context.meter);
     let progress = Arc::new(Progress::new(global, meter, args.run.events.as_deref())?);
     let executed = execute::execute(&prepared, &path, Task::Judge(transcripts), &progress)?;

@@ -48,7 +48,7 @@ pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
         prepare::prepare(global, &args.overrides, Needed::All, &args.recording, &args.run.trust)?;
     let templates = conclude::templates(&prepared.loaded)?;
     prepared.key.shard = args.shard.of(&prepared.plan)?;
-    let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh)?;
+    let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh, global)?;
     if !global.quiet {
         let word = if found == Found::New { "run folder" } else { "going on in" };
         output::note(&format!("{word}: {}", path.display()));

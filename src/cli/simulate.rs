@@ -116,7 +116,7 @@ pub(super) fn run(args: &SimulateArgs, global: &Global) -> Result<Exit, Error> {
     prepared.key.parts.insert("judging".to_owned(), "none".to_owned());
     let shard = args.shard.of(&prepared.plan)?;
     prepared.key.shard = shard;
-    let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh)?;
+    let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh, global)?;
     if found == Found::New && !global.quiet {
         output::note(&format!("run folder: {}", path.display()));
     }

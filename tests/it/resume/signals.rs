@@ -54,10 +54,12 @@ async fn a_silent_endpoint_does_not_keep_the_process() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     let server = endpoint(0).await;
-    // Another address is another plan; the same one goes on.
+    // Another address is another plan, which is said; the same one goes on.
     place.configure(&server, SWEEP);
-    let output = place.run(&["run"]);
-    assert!(said(&output).contains("run folder: "), "{}", said(&output));
+    let output = place.run(&["run", "--seed", "2"]);
+    let text = said(&output);
+    assert!(text.contains("run folder: ") && text.contains("is not gone on with"), "{text}");
+    assert!(text.contains("candidate.settings: ") && text.contains("sweep.seed: 1 -> 2"), "{text}");
     place.configure(&silent, SWEEP);
     let mut child = place.start(&["run"]);
     assert!(until(&silent, 7, &mut child));
