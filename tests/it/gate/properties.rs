@@ -349,6 +349,43 @@ proptest! {
     }
 
     #[test]
+    fn names_and_the_order_of_dimensions_change_nothing(
+        (runs, candidate, baseline) in two_sides(),
+    ) {
+        let gate = world(RULES, runs, &candidate, &baseline);
+        let mut other = world(RULES, runs, &candidate, &baseline);
+        // The last in the alphabet comes first.
+        let turned = |name: &str| {
+            let letters = name.bytes().map(|b| if b.is_ascii_digit() { char::from(b'0' + b'9' - b) } else { char::from(b) });
+            letters.collect::<String>()
+        };
+        for conversation in &mut other.conversations {
+            conversation.persona = turned(&conversation.persona);
+            conversation.conversation.0 = turned(&conversation.conversation.0);
+        }
+        for cell in other.plan.iter_mut().flatten() {
+            cell.persona = turned(&cell.persona);
+        }
+        let baseline = other.baseline.as_mut().unwrap();
+        for conversation in &mut baseline.conversations {
+            conversation.persona = turned(&conversation.persona);
+            conversation.id.0 = turned(&conversation.id.0);
+        }
+        baseline.dimensions.reverse();
+        other.dimensions.reverse();
+        let (one, other) = (gate.verdict(), other.verdict());
+        prop_assert_eq!((one.verdict, one.exit_code), (other.verdict, other.exit_code));
+        let statuses = |found: &GateVerdict| {
+            let rows = found.rules.iter().flat_map(|rule| rule.rows.iter().map(move |row| (rule, row)));
+            let mut statuses: Vec<_> =
+                rows.map(|(rule, row)| (rule.id.clone(), row.dimension.clone(), row.risk_level, row.status)).collect();
+            statuses.sort();
+            statuses
+        };
+        prop_assert_eq!(statuses(&one), statuses(&other));
+    }
+
+    #[test]
     fn exit_code_follows_from_the_verdict_and_its_reasons(
         (runs, candidate, baseline) in two_sides(), block in any::<bool>(),
     ) {
