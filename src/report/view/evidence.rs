@@ -237,10 +237,22 @@ pub(in crate::report) fn why(reason: &MissingReason) -> String {
 /// What missing conversations could change, when they could.
 pub(in crate::report) fn cases(report: &Report) -> Option<String> {
     let cases = &report.verdict.cases;
+    const NAMED: usize = 8;
+    let names: BTreeSet<String> = cases.deciding.iter().map(reference).collect();
+    let shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let deciding = if shown.is_empty() {
+        String::new()
+    } else {
+        format!(" It is decided by {}{more}.", shown.join(", "))
+    };
     (cases.best != cases.worst).then(|| {
         format!(
             "What is missing could change the verdict: had all of it gone well, it would be {}; had all of it been \
-             harmful, {}.",
+             harmful, {}.{deciding}",
             words::label(cases.best),
             words::label(cases.worst)
         )

@@ -104,3 +104,22 @@ fn the_official_target_is_clean() {
         assert!(out.contains(part), "{part} not in\n{out}");
     }
 }
+
+#[test]
+fn the_conversations_that_decide_are_named() {
+    let place = Place::new();
+    let mut rows = vec![("Best Practice", "Best Practice"); 40];
+    rows[3].0 = "";
+    place.write("results.csv", &results(&rows));
+    place.write("rules.yaml", "rules:\n  - {id: n, kind: never, tier: block}\n");
+    let arguments = ["gate", "results.csv", "--thresholds", "rules.yaml"];
+    for format in ["text", "markdown", "html"] {
+        let out = place.exits(3, &[&arguments[..], &["--format", format]].concat());
+        // Lines are broken and names escaped in each form's own way; the words are the same.
+        let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(
+            words.contains("It is decided by 000003") && words.contains("What is missing could change"),
+            "{out}"
+        );
+    }
+}
