@@ -236,8 +236,8 @@ pub(in crate::report) fn why(reason: &MissingReason) -> String {
 
 /// What missing conversations could change, when they could.
 pub(in crate::report) fn cases(report: &Report) -> Option<String> {
-    let cases = &report.verdict.cases;
     const NAMED: usize = 8;
+    let cases = &report.verdict.cases;
     let names: BTreeSet<String> = cases.deciding.iter().map(reference).collect();
     let shown: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
     let more = match names.len().saturating_sub(NAMED) {
