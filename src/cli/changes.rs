@@ -67,10 +67,23 @@ pub(super) fn words(loaded: &Loaded, evidence: &Evidence, verdict: &GateVerdict)
     } else if !tested.is_empty() {
         "This pull request changes the settings of the chatbot under test; they were tested as it has them."
             .to_owned()
-    } else {
+    } else if base.beside.is_empty() {
         return None;
+    } else {
+        // The sentence about them is the first.
+        return Some(beside(base));
     };
+    let lines = lines.into_iter().chain((!base.beside.is_empty()).then(|| beside(base)));
     Some(std::iter::once(first).chain(lines).chain(tested).collect::<Vec<_>>().join("\n"))
+}
+
+/// Rules that neither side of the pull request holds: the workflow's own business, but nobody reviews them here.
+fn beside(base: &Base) -> String {
+    let names = base.beside.iter().map(|name| format!("`{}`", short(name))).collect::<Vec<_>>().join(", ");
+    format!(
+        "Policy not all of the base branch: {names} is from outside of the repository's commits (beside the checkout, or \
+         made by an earlier step), and was used as it lies there."
+    )
 }
 
 /// The settings of the configuration. Those of the candidate are what is tested, and come back on their own.

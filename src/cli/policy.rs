@@ -60,6 +60,8 @@ pub(super) struct Base {
     pub(super) proposal: Option<Loaded>,
     /// Files that the base branch does not have, by the name the configuration gives them.
     pub(super) new: Vec<String>,
+    /// Files that are no part of the repository's commits, and which are used: whoever wrote the workflow put them there.
+    pub(super) beside: Vec<String>,
     /// Baselines that only the proposal has, and which are not used.
     pub(super) new_baselines: Vec<String>,
 }
@@ -68,6 +70,20 @@ impl Base {
     /// A few characters of the commit's id.
     pub(super) fn short(&self) -> &str {
         self.revision.get(..7).unwrap_or(&self.revision)
+    }
+
+    /// What is said where other rules than those of the base branch judge; empty when none do.
+    pub(super) fn others(&self) -> String {
+        let list =
+            |names: &[String]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let mut parts = Vec::new();
+        if !self.new.is_empty() {
+            parts.push(format!("{} of the pull request itself", list(&self.new)));
+        }
+        if !self.beside.is_empty() {
+            parts.push(format!("{} from outside of the repository's commits", list(&self.beside)));
+        }
+        parts.join(", and ")
     }
 }
 
@@ -104,7 +120,9 @@ pub(super) fn salvaged(global: &Global, overrides: &Overrides) -> Result<Loaded,
     if !global.quiet
         && let Rules::Base(base) = &loaded.rules
     {
-        output::note(&format!("rules: those of the base branch at {}", base.short()));
+        let others = base.others();
+        let but = if others.is_empty() { String::new() } else { format!("; but {others}") };
+        output::note(&format!("rules: those of the base branch at {}{but}", base.short()));
     }
     Ok(loaded)
 }
@@ -141,6 +159,7 @@ fn open(here: &Path, base: &str, context: &ActionsContext, env: &Env) -> Result<
         head: head.clone(),
         proposal: None,
         new: Vec::new(),
+        beside: Vec::new(),
         new_baselines: Vec::new(),
     };
     let mut why = Vec::new();
@@ -212,7 +231,11 @@ fn from_base(global: &Global, overrides: &Overrides, mut base: Base) -> Result<L
                 base.new.push(path.clone());
                 None
             }
-            Standing::Outside | Standing::Nowhere => None,
+            Standing::Outside => {
+                base.beside.push(path.clone());
+                None
+            }
+            Standing::Nowhere => None,
         },
         None => {
             let found = FILE_NAMES.iter().find(|name| files.contains(name)).map(|name| (*name).to_owned());
@@ -257,7 +280,7 @@ fn resolve(loaded: &mut Loaded, base: &mut Base) -> Result<(), Error> {
     for name in named_files(&loaded.config) {
         match standing(&base.commit, &name)? {
             Standing::Base | Standing::Nowhere => continue,
-            Standing::Outside => {}
+            Standing::Outside => base.beside.push(name.clone()),
             Standing::New => base.new.push(name.clone()),
         }
         if let Place::Commit(path) = base.commit.place(&name) {

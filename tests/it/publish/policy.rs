@@ -401,6 +401,8 @@ fn another_checkout_is_no_part_of_the_change() {
     let (code, text) = repository.gate(&["--thresholds", "kept/strict.yaml"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(!text.contains("new;"), "{text}");
+    assert!(text.contains("> **Policy not all of the base branch: "), "{text}");
+    assert!(text.contains("; but `kept/strict.yaml` from outside of the repository's commits"), "{text}");
     // A checkout of another repository has no base branch here.
     repository.git(&["remote", "add", "origin", "https://x:ghp_FAKE@github.com/other/rules.git"]);
     let (code, text) = repository.gate(&[]);
@@ -408,6 +410,38 @@ fn another_checkout_is_no_part_of_the_change() {
     assert!(text.contains("a checkout of other/rules and not of acme/bot"), "{text}");
     assert!(text.contains("> **Policy not of the base branch"), "the report says so too: {text}");
     assert!(!text.contains("ghp_"), "{text}");
+}
+
+#[test]
+fn rules_that_no_commit_holds_are_used_and_told() {
+    let repository = Repository::new(
+        &[("vera-gate.yaml", CONFIG), ("thresholds.yaml", THRESHOLDS)],
+        &[("README.md", Some("x\n"))],
+    );
+    let outside = tempfile::tempdir().unwrap();
+    let loose = outside.path().join("loose.yaml");
+    std::fs::write(&loose, limit("0.9")).unwrap();
+    std::fs::write(outside.path().join("vera-gate.yaml"), CONFIG.replace("thresholds.yaml", "loose.yaml"))
+        .unwrap();
+    // One that an earlier step wrote, and a link of the same kind.
+    repository.write("made.yaml", &limit("0.9"));
+    let config = outside.path().join("vera-gate.yaml");
+    let mut ways = vec![
+        vec!["--thresholds", loose.to_str().unwrap()],
+        vec!["--config", config.to_str().unwrap()],
+        vec!["--thresholds", "made.yaml"],
+    ];
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&loose, repository.path().join("link.yaml")).unwrap();
+        ways.push(vec!["--thresholds", "link.yaml"]);
+    }
+    for way in ways {
+        let (code, text) = repository.gate(&way);
+        assert_eq!(code, Some(0), "{text}");
+        assert!(text.contains("> **Policy not all of the base branch: "), "{way:?}: {text}");
+        assert!(text.contains("from outside of the repository's commits"), "{way:?}: {text}");
+    }
 }
 
 #[test]
