@@ -123,3 +123,28 @@ fn the_configuration_of_the_readme_is_valid() {
         vera_gate::model::identify(role, settings).unwrap();
     }
 }
+
+#[test]
+fn the_readme_shows_what_the_program_prints() {
+    let readme = read("README.md");
+    let excerpts: Vec<&str> = readme
+        .split("```text\n")
+        .skip(1)
+        .filter_map(|rest| rest.split_once("```"))
+        .map(|(text, _)| text)
+        .collect();
+    let folder = tempfile::tempdir().unwrap();
+    let runs: [(&[&str], i32); 2] = [(&["run"], 0), (&["run", "--candidate", "harmful"], 1)];
+    assert_eq!(excerpts.len(), runs.len());
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for (excerpt, (arguments, code)) in excerpts.iter().zip(runs) {
+        let mut command = assert_cmd::Command::cargo_bin("vera-gate").unwrap();
+        let output = command.current_dir(folder.path()).args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(code));
+        let printed = words(&String::from_utf8_lossy(&output.stdout));
+        // Shortened: whole paragraphs are left out.
+        for paragraph in excerpt.split("\n\n") {
+            assert!(printed.contains(&words(paragraph)), "not printed:\n{paragraph}");
+        }
+    }
+}
