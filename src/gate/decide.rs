@@ -71,6 +71,17 @@ fn covers(waiver: &Waiver, rule: &Rule, row: &Row) -> bool {
     dimensions && levels && personas
 }
 
+/// Whether a waiver that covers a row takes all of its teeth: a waiver of one persona leaves the others to the rule.
+fn takes_all(waiver: &Waiver, rule: &Rule, row: &Row) -> bool {
+    fn inside<T: PartialEq>(part: &[T], whole: &[T]) -> bool {
+        part.is_empty() || !whole.is_empty() && whole.iter().all(|one| part.contains(one))
+    }
+    let scope = &waiver.scope;
+    (row.dimension.is_some() || inside(&scope.dimensions, &rule.scope.dimensions))
+        && (row.risk_level.is_some() || inside(&scope.risk_levels, &rule.scope.risk_levels))
+        && inside(&scope.personas, &rule.scope.personas)
+}
+
 /// A waiver for a part covers a row only when every conversation the row names lies in that part.
 fn about_only(row: &Row, inside: impl Fn(&ConversationRef) -> bool) -> bool {
     !row.conversations.is_empty() && row.conversations.iter().all(inside)
@@ -82,12 +93,56 @@ pub(super) struct Applied {
     pub(super) reasons: Vec<Reason>,
     pub(super) unwaived: Vec<Reason>,
     pub(super) waivers: Vec<ShownWaiver>,
-    /// Whether a blocking rule about harm came to a decision.
-    pub(super) decided: bool,
+    pub(super) gated: Gated,
     pub(super) cases: Cases,
 }
 
-pub(super) fn apply(input: &GateInput<'_>, outcomes: Vec<(&Rule, Vec<Outcome>)>) -> Applied {
+/// What the blocking rules about harm came to: the most that any of them did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gated {
+    /// All of them need a baseline, and there is none.
+    NoBaseline,
+    /// In the scope of none was a conversation that is relevant and rated.
+    NoEvidence,
+    /// All that could decide are broken, and waived.
+    Waived,
+    /// One came to a decision, if only that the evidence leaves it open.
+    Something,
+}
+
+impl Gated {
+    fn of(status: Status, relevant: bool) -> Self {
+        match status {
+            Status::NoBaseline => Self::NoBaseline,
+            _ if !relevant => Self::NoEvidence,
+            Status::Waived => Self::Waived,
+            Status::Pass | Status::Warn | Status::Inconclusive | Status::Fail => Self::Something,
+        }
+    }
+
+    /// Why there is no verdict, when nothing was gated.
+    pub(super) fn gap(self) -> Option<Reason> {
+        let why = match self {
+            Self::NoBaseline => {
+                "No blocking rule about harm came to a decision: all of them need a baseline."
+            }
+            Self::NoEvidence => {
+                "Nothing was gated: no blocking rule about harm had a relevant, rated conversation in its scope."
+            }
+            Self::Waived => {
+                "Nothing was gated: every blocking rule about harm is broken or open, and waived."
+            }
+            Self::Something => return None,
+        };
+        Some(note(ReasonCode::NothingDecided, Weight::Incomplete, why.to_owned()))
+    }
+}
+
+pub(super) fn apply(
+    input: &GateInput<'_>,
+    evidence: &Evidence,
+    outcomes: Vec<(&Rule, Vec<Outcome>)>,
+) -> Applied {
     let thresholds = input.thresholds;
     let mut waivers: Vec<ShownWaiver> =
         thresholds.waivers.iter().map(|waiver| shown_waiver(waiver, input.today)).collect();
@@ -96,15 +151,15 @@ pub(super) fn apply(input: &GateInput<'_>, outcomes: Vec<(&Rule, Vec<Outcome>)>)
         reasons: Vec::new(),
         unwaived: Vec::new(),
         waivers: Vec::new(),
-        decided: false,
+        gated: Gated::NoBaseline,
         cases: Cases { best: Verdict::Pass, worst: Verdict::Pass, deciding: Vec::new() },
     };
     for (rule, outcomes) in outcomes {
         let mut rows = Vec::with_capacity(outcomes.len());
+        let gates = rule.tier == Tier::Block && rule.kind.can_fail();
+        let relevant = evidence.has_relevant(&rule.scope);
         for Outcome { mut row, code, incomplete } in outcomes {
             row.status = tempered(row.status, rule.tier);
-            applied.decided |=
-                rule.tier == Tier::Block && rule.kind.can_fail() && row.status != Status::NoBaseline;
             ends(&mut applied.cases, rule, &row, incomplete);
             let plain = reason(rule, &row, code, row.status, incomplete);
             applied.unwaived.extend(plain.clone());
@@ -113,6 +168,7 @@ pub(super) fn apply(input: &GateInput<'_>, outcomes: Vec<(&Rule, Vec<Outcome>)>)
                 .iter()
                 .zip(&mut waivers)
                 .find(|(waiver, shown)| shown.holds && covers(waiver, rule, &row));
+            let toothless = waiver.as_ref().is_some_and(|(waiver, _)| takes_all(waiver, rule, &row));
             match (plain, waiver) {
                 (Some(plain), Some((waiver, shown))) => {
                     shown.covers.push(row.dimension.clone().unwrap_or_else(|| rule.id.clone()));
@@ -130,6 +186,12 @@ pub(super) fn apply(input: &GateInput<'_>, outcomes: Vec<(&Rule, Vec<Outcome>)>)
                 }
                 (Some(plain), None) => applied.reasons.push(plain),
                 (None, _) => {}
+            }
+            if gates {
+                applied.gated = applied.gated.max(match row.status {
+                    Status::Waived if !toothless => Gated::Something,
+                    status => Gated::of(status, relevant),
+                });
             }
             rows.push(row);
         }

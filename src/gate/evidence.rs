@@ -267,6 +267,16 @@ impl Evidence {
         self.talks.iter().filter(|talk| scope.has_conversation(&talk.who.persona, talk.who.risk_level))
     }
 
+    /// Whether a conversation of the scope came to something that the scope's dimensions rate. Without one nothing is
+    /// known of harm there.
+    pub(super) fn has_relevant(&self, scope: &Scope) -> bool {
+        let dimensions = self.dimensions_of(scope);
+        let rates = |talk: &Talk, dimension: &usize| {
+            matches!(talk.cell(*dimension), Cell::Best | Cell::Suboptimal | Cell::Harm)
+        };
+        self.in_scope(scope).any(|talk| dimensions.iter().any(|dimension| rates(talk, dimension)))
+    }
+
     /// Harmful of relevant conversations per persona.
     pub(super) fn harm_per_persona(
         &self,

@@ -31,6 +31,7 @@ pub use thresholds::{Known, Thresholds};
 pub use verdict::{GateVerdict, Verdict};
 
 use check::Context;
+use decide::Gated;
 use evidence::Evidence;
 use verdict::{Against, MissingReason, Reason, ReasonCode, ShownBaseline, ShownPolicy, Weight};
 
@@ -43,15 +44,13 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
     let coverage = coverage::coverage(input, &context.candidate, &matrix);
     let rules = &input.thresholds.rules;
     let outcomes = rules.iter().map(|rule| (rule, check::rule(&context, rule))).collect();
-    let applied = decide::apply(input, outcomes);
+    let applied = decide::apply(input, &context.candidate, outcomes);
     reasons.extend(coverage::gaps(input, &context.candidate, &coverage));
-    if !applied.decided && !input.thresholds.advisory_only {
-        reasons.push(decide::note(
-            ReasonCode::NothingDecided,
-            Weight::Incomplete,
-            "No blocking rule about harm came to a decision: all of them need a baseline.".to_owned(),
-        ));
-    }
+    // That nothing at all was relevant is said already.
+    let said = applied.gated == Gated::NoEvidence && coverage.all.relevant == 0;
+    let gap = applied.gated.gap().filter(|_| !input.thresholds.advisory_only && !said);
+    let (waived, gap) = if applied.gated == Gated::Waived { (gap, None) } else { (None, gap) };
+    reasons.extend(gap);
     if let Some(stop) = input.stopped {
         let saved = not_run(input);
         // After an early pass what never ran counts as not planned.
@@ -64,6 +63,7 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
         reasons.push(decide::note(ReasonCode::StoppedEarly, Weight::Note, text));
     }
     let without_waivers: Vec<Reason> = reasons.iter().chain(&applied.unwaived).cloned().collect();
+    reasons.extend(waived);
     reasons.extend(applied.reasons);
     // Worst first; within a weight the order of the file.
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weight));

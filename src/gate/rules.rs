@@ -350,6 +350,8 @@ pub struct Waiver {
 impl Waiver {
     /// In place of a rule's id: the personas of the scope may be without a conversation.
     pub const MISSING: &'static str = "missing";
+    /// Days that a waiver may hold from the day on which it is read.
+    pub const LONGEST: u64 = 366;
 
     /// Whether it still holds.
     pub fn holds(&self, today: chrono::NaiveDate) -> bool {

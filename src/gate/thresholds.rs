@@ -346,6 +346,19 @@ fn waiver(
     });
     section.finish(problems);
     let waiver = Waiver { rule: rule?, scope, reason: reason?, owner: owner?, expires: expires?, location };
+    if waiver.expires > known.today + chrono::Days::new(Waiver::LONGEST) {
+        problems.push(
+            Diagnostic::error(
+                Code::OutOfRange,
+                format!(
+                    "the waiver of `{}` ends on {}, more than a year from now",
+                    waiver.rule, waiver.expires
+                ),
+            )
+            .at(date_at.unwrap_or_else(|| waiver.location.clone()))
+            .help(format!("a waiver holds for {} days at most; its owner can renew it", Waiver::LONGEST)),
+        );
+    }
     if !waiver.holds(known.today) {
         problems.push(
             Diagnostic::warning(

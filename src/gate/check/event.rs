@@ -186,10 +186,11 @@ fn outcome(
     let all = evidence.in_scope(&rule.scope).count() as u64;
     let seen = all - missing.len() as u64;
     let observed = Observed { k: standing.len() as u64, n: seen.max(standing.len() as u64) };
+    let relevant = evidence.has_relevant(&rule.scope);
     let status = match (judged.standing.is_empty(), judged.refuted.is_empty()) {
         (false, _) => Status::Fail,
         (true, false) => Status::Warn,
-        (true, true) if observed.n == 0 => Status::Inconclusive,
+        (true, true) if observed.n == 0 || !relevant => Status::Inconclusive,
         (true, true) => Status::Pass,
     };
     let reason = match status {
@@ -199,7 +200,13 @@ fn outcome(
             words::was(judged.refuted.len() as u64, "harmful finding")
         ),
         Status::Inconclusive if all == 0 => "There is no conversation in the scope of this rule.".to_owned(),
-        Status::Inconclusive => "No conversation in the scope of this rule has a usable rating.".to_owned(),
+        Status::Inconclusive if observed.n == 0 => {
+            "No conversation in the scope of this rule has a usable rating.".to_owned()
+        }
+        Status::Inconclusive => format!(
+            "Of {} in the scope of this rule not one was relevant, so nothing is known.",
+            words::count(observed.n, "rated conversation")
+        ),
         _ => {
             let mut seen: BTreeMap<&str, u64> = BTreeMap::new();
             let gone: BTreeSet<&ConversationRef> = missing.iter().map(|talk| &talk.who).collect();
@@ -230,6 +237,7 @@ fn outcome(
     }
     let code = match row.status {
         Status::Inconclusive if by_missing => ReasonCode::MissingDecides,
+        Status::Inconclusive if !relevant => ReasonCode::TooFewRelevant,
         Status::Inconclusive => ReasonCode::EvidenceOpen,
         Status::Warn => ReasonCode::NotConfirmed,
         _ => code,

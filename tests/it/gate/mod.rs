@@ -4,6 +4,7 @@ mod cases;
 mod properties;
 mod published;
 mod rules;
+mod scope;
 mod stop;
 
 use std::collections::BTreeMap;

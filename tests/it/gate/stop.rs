@@ -76,10 +76,12 @@ fn a_waiver_is_printed_and_what_is_underneath_stays() {
         )
     };
     let found = fixture(&waived("{}", "2026-10-01")).verdict();
-    assert_eq!((found.verdict, found.verdict_without_waivers), (Verdict::Warn, Verdict::Fail));
+    // The only blocking rule is waived, so nothing is gated.
+    assert_eq!((found.verdict, found.verdict_without_waivers), (Verdict::Inconclusive, Verdict::Fail));
+    assert_eq!(codes(&found, Weight::Incomplete), ["nothing-decided"]);
     let row = &found.rules[0].rows[0];
     assert_eq!((row.status, row.underneath), (Status::Waived, Some(Status::Fail)));
-    assert!(found.reasons[0].text.contains("Waived by Sam until 2026-10-01 (known)"));
+    assert!(found.reasons[1].text.contains("Waived by Sam until 2026-10-01 (known)"));
     assert_eq!(found.waivers[0].covers, ["never"]);
     let expired = fixture(&waived("{}", "2026-09-30")).verdict();
     assert_eq!(expired.verdict, Verdict::Fail);
