@@ -159,7 +159,7 @@ fn one_judge(config: &Config, model: &Arc<dyn ChatModel>, instance: u32) -> Judg
 }
 
 /// Whoever judges itself, or plays against itself, is not independent. A model is known by its id, whoever serves it.
-fn shared_models(config: &Config) -> Vec<String> {
+pub(super) fn shared_models(config: &Config) -> Vec<String> {
     let Ok(identity) = model::identify(Role::Candidate, &config.candidate.model) else { return Vec::new() };
     let same = |role, other: &ModelSettings| {
         let candidate = &config.candidate.model;

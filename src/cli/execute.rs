@@ -8,6 +8,8 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use tokio_util::sync::CancellationToken;
 
+use super::held::Held;
+use super::load::Loaded;
 use super::prepare::{Prepared, first_speaker, labels_by_question};
 use super::progress::Progress;
 use super::trust::not_of_the_repository;
@@ -27,7 +29,7 @@ use crate::run::{
 use crate::sweep::event::{Event, Listener};
 use crate::sweep::journal::{Journal, JournalError, Journaled, PlanKey};
 use crate::sweep::scheduler::{self, CellStatus, Curtailment, Stopped, Work};
-use crate::transcript::{ConversationId, Transcript};
+use crate::transcript::ConversationId;
 
 /// What a run left.
 pub(super) struct Executed {
@@ -83,7 +85,7 @@ pub(super) enum Task {
     /// Hold them, and have them judged if there are judges.
     Sweep(Option<Arc<Curtailment>>),
     /// Have these judged.
-    Judge(Vec<Transcript>),
+    Judge(Box<Held>),
 }
 
 /// Opens the folder and the journal and does the work. A signal ends it early with what is there.
@@ -140,7 +142,8 @@ pub(super) fn execute(
     let confirm = second_look.map(|judge| Judge { model: journaled(&judge.model, &cancel), ..judge.clone() });
     progress.on(&Event::Planned {
         conversations: if matches!(task, Task::Sweep(_)) { planned } else { 0 },
-        evaluations: planned * judges.len(),
+        evaluations: judges.len()
+            * if let Task::Judge(held) = &task { held.transcripts.len() } else { planned },
         found: journal.found,
     });
     let candidate = match (&prepared.crew.candidate, judges.first()) {
@@ -149,10 +152,11 @@ pub(super) fn execute(
         (None, Some(judge)) => Arc::clone(&judge.model),
         (None, None) => return Err(Error::Internal("a run without candidate and judge".to_owned())),
     };
-    let (curtailment, transcripts) = match task {
+    let (curtailment, mut origin) = match task {
         Task::Sweep(curtailment) => (curtailment, None),
-        Task::Judge(transcripts) => (None, Some(transcripts)),
+        Task::Judge(origin) => (None, Some(origin)),
     };
+    let transcripts = origin.as_mut().map(|origin| std::mem::take(&mut origin.transcripts));
     let work = Arc::new(Work {
         target: Arc::clone(&prepared.target),
         plan: Arc::new(part),
@@ -171,13 +175,16 @@ pub(super) fn execute(
     // Listened to as long as the runtime is there: second looks can take a while too.
     runtime.spawn(signals(cancel.clone()));
     let ticking = runtime.spawn(tick(Arc::clone(progress)));
-    let held = runtime.block_on(async {
+    let mut held = runtime.block_on(async {
         match transcripts {
             None => scheduler::run(Arc::clone(&work)).await,
             Some(transcripts) => scheduler::judge_all(Arc::clone(&work), transcripts).await,
         }
     });
     ticking.abort();
+    for (id, status) in origin.iter_mut().flat_map(|origin| std::mem::take(&mut origin.absent)) {
+        held.statuses.insert(id, status);
+    }
     let stopped = stopped(&held, &journal);
     if let Some(why) = &stopped {
         say_how_to_go_on(progress, why);
@@ -187,6 +194,9 @@ pub(super) fn execute(
         output::note(&format!("warning: the journal may not be on the disk: {error}"));
     }
     let mut record = record(prepared, planned as u64, &folder, &held, (&journal, stopped), started);
+    if let Some(origin) = origin {
+        held_elsewhere(&mut record, *origin);
+    }
     // A resumed run makes only the calls that are missing; what the others told is not said again.
     if let Some(earlier) = folder.record().ok().filter(|earlier| earlier.plan_hash == record.plan_hash) {
         record.warnings = warnings_of(&[&earlier, &record], &record.models);
@@ -366,6 +376,20 @@ fn record(
     }
 }
 
+/// The judges are ours; the conversations are what they were when they were held.
+fn held_elsewhere(record: &mut RunRecord, origin: Held) {
+    record.candidate = origin.candidate;
+    record.replayed_calls += origin.replayed;
+    record.models.retain(|model| model.role == Role::Judge);
+    record.models.splice(0..0, origin.models);
+    if let Some(settings) = origin.settings {
+        record.settings = Settings { semantics: record.settings.semantics, ..settings };
+    }
+    if let Some(personas) = origin.personas {
+        record.fingerprints.personas = personas;
+    }
+}
+
 /// The candidate's answers under another name: a gateway's alias does not show that two roles are one model.
 fn one_behind_two_names(models: &[ModelRecord]) -> Vec<String> {
     let Some(candidate) = models.iter().find(|model| model.role == Role::Candidate) else {
@@ -394,7 +418,15 @@ pub(super) fn models(
     prepared: &Prepared,
     returned: &BTreeMap<(Role, String), BTreeSet<String>>,
 ) -> Vec<ModelRecord> {
-    let config = &prepared.loaded.config;
+    configured_models(&prepared.loaded, returned)
+}
+
+/// The models that a configuration names, by role, with what they returned.
+pub(super) fn configured_models(
+    loaded: &Loaded,
+    returned: &BTreeMap<(Role, String), BTreeSet<String>>,
+) -> Vec<ModelRecord> {
+    let config = &loaded.config;
     let record = |role: Role, settings: &crate::config::model::ModelSettings, instances: u32| {
         let identity = crate::model::identify(role, settings).ok()?;
         let ids = returned.get(&(role, identity.name())).cloned().unwrap_or_default();

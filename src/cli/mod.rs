@@ -10,6 +10,7 @@ mod crew;
 mod evidence;
 mod execute;
 mod gate;
+mod held;
 mod history;
 mod init;
 mod judge;

@@ -93,3 +93,79 @@ fn every_answer_of_a_second_look_by_another_judge_is_shown() {
     let answer = "Yes (scripted/flaky)";
     assert!(report.contains(&format!("second look agrees: {answer}, {answer}, {answer}")), "{report}");
 }
+
+/// Simulated with a harmful script, of which the built-in configuration knows nothing.
+fn simulated(place: &Place) {
+    let sweep = ["--sample", "8", "--max-messages", "4"];
+    place.exits(0, &[&["simulate", "--candidate", "harmful", "--run", "s"], &sweep[..]].concat());
+}
+
+fn transcripts(place: &Place, folder: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(place.path().join(folder)).unwrap();
+    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_run_is_judged_as_the_run_that_it_is() {
+    let place = Place::new();
+    simulated(&place);
+    // The built-in configuration names the careful script; the run talked to the harmful one.
+    let output = place.run(&["judge", "s", "--run", "j"]);
+    let run = json(&place.path().join("j/run.json"));
+    assert_eq!(run["candidate"], "scripted/harmful", "{output:?}");
+    assert_eq!((run["planned"].as_u64(), run["settings"]["max_messages"].as_u64()), (Some(8), Some(4)));
+    let candidate = run["models"].as_array().unwrap().iter().find(|model| model["role"] == "candidate");
+    assert_eq!(candidate.unwrap()["requested"], "harmful");
+    // So did the conversations of the run when only their folder is named.
+    place.run(&["judge", "s/conversations", "--run", "c"]);
+    assert_eq!(json(&place.path().join("c/run.json"))["candidate"], "scripted/harmful");
+    for arguments in [
+        ["judge", "s", "--candidate", "openai/gpt-5.4", "--run", "x"],
+        ["judge", "s/conversations", "--candidate", "careful", "--run", "x"],
+        ["judge", "s", "--user", "openai/gpt-5.4", "--run", "x"],
+    ] {
+        let said = place.complains(2, &arguments);
+        assert!(said.contains("contradicts the run") && said.contains(arguments[3]), "{said}");
+    }
+    // The same name again contradicts nothing.
+    let again = place.run(&["judge", "s", "--candidate", "harmful", "--run", "again"]);
+    assert_eq!(again.status.code(), Some(1), "{again:?}");
+}
+
+#[test]
+fn lost_transcripts_are_planned_and_not_held() {
+    let place = Place::new();
+    place.exits(0, &["simulate", "--sample", "8", "--max-messages", "4", "--run", "s"]);
+    // Each conversation has two files; the first is kept.
+    for file in transcripts(&place, "s/conversations").iter().skip(2) {
+        std::fs::remove_file(file).unwrap();
+    }
+    let out = place.exits(3, &["judge", "s", "--run", "j"]);
+    let run = json(&place.path().join("j/run.json"));
+    assert_eq!(
+        (run["planned"].as_u64(), run["held"].as_u64(), run["complete"].as_bool()),
+        (Some(8), Some(1), Some(false))
+    );
+    assert!(out.contains("of 8 planned"), "{out}");
+    // Without the plan nobody knows how many are lost.
+    std::fs::remove_file(place.path().join("s/plan.json")).unwrap();
+    assert!(place.complains(2, &["judge", "s", "--run", "x"]).contains("nobody knows what was planned"));
+}
+
+#[test]
+fn transcripts_from_elsewhere_are_of_an_unknown_chatbot_unless_it_is_named() {
+    let place = Place::new();
+    simulated(&place);
+    for file in transcripts(&place, "s/conversations") {
+        let name = file.file_name().unwrap().to_str().unwrap().to_owned();
+        place.write(&format!("plain/{name}"), &std::fs::read_to_string(&file).unwrap());
+    }
+    place.run(&["judge", "plain", "--run", "u"]);
+    let run = json(&place.path().join("u/run.json"));
+    assert_eq!(run["candidate"], "unknown (transcripts from plain)");
+    assert!(run["models"].as_array().unwrap().iter().all(|model| model["role"] == "judge"), "{run}");
+    place.run(&["judge", "plain", "--candidate", "openai/gpt-5.4", "--run", "n"]);
+    assert_eq!(json(&place.path().join("n/run.json"))["candidate"], "openai/gpt-5.4");
+}
