@@ -51,6 +51,7 @@ codes! {
     UnsupportedVersion = "unsupported-version": "The file is made for another version of the tool or the schema.",
     MissingColumn = "missing-column": "A column that must be there is not.",
     DuplicateColumn = "duplicate-column": "Two columns have the same name.",
+    UnknownColumn = "unknown-column": "A column that this file does not have, so its content would be left out.",
     RaggedRow = "ragged-row": "A row has more or fewer fields than the header.",
     EmptyInput = "empty-input": "The file holds no data, so nothing would be measured.",
     DuplicateId = "duplicate-id": "The same id or name stands twice.",

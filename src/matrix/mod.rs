@@ -1,6 +1,7 @@
 //! Dimension x rating counts, per risk level too. Integers only: shares are computed where they are shown.
 
 mod collapse;
+mod columns;
 mod results;
 mod vera;
 
