@@ -103,6 +103,7 @@ struct DraftOption {
 }
 
 struct DraftQuestion {
+    row: Row,
     question: Question,
     auto: Cell,
     options: Vec<DraftOption>,
@@ -160,6 +161,8 @@ impl Reader<'_> {
                 "a row without an id continues the question above it",
             );
             return;
+        } else {
+            self.continuation(row, &answer);
         }
         if answer.text.is_empty() {
             if !goto.text.is_empty() && row.shape == Shape::Whole {
@@ -173,6 +176,26 @@ impl Reader<'_> {
         }
         if let Some(last) = self.questions.last_mut() {
             last.options.push(DraftOption { answer, goto });
+        }
+    }
+
+    /// A row without an id adds an answer. What belongs to a question may only repeat the question above it, as cells
+    /// that were merged do: anything else is a question that has lost its id, and would not be asked.
+    fn continuation(&mut self, row: &Row, answer: &Cell) {
+        let Some(last) = self.questions.last().map(|last| last.row.clone()) else { return };
+        let columns = &self.columns;
+        let own = [columns.question, columns.dimension, columns.severity, columns.risk_type, columns.label];
+        let lost = own.into_iter().flatten().find(|column| {
+            let cell = trimmed(row, Some(*column));
+            let repeated = !answer.text.is_empty() && cell.text == trimmed(&last, Some(*column)).text;
+            !cell.text.is_empty() && !repeated
+        });
+        if let Some(column) = lost {
+            let name = self.table.header.get(column).map_or("", |cell| cell.text.as_str());
+            let message = format!("the row has text in `{name}` but no `Question ID`");
+            let help =
+                "give the question an id; a row without one only adds an answer to the question above it";
+            self.error(Code::BlankCell, &trimmed(row, Some(column)), message, help);
         }
     }
 
@@ -193,6 +216,7 @@ impl Reader<'_> {
             );
         }
         self.questions.push(DraftQuestion {
+            row: row.clone(),
             question: Question {
                 at: id.offset,
                 id: id.text,

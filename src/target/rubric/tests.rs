@@ -3,6 +3,8 @@
 use super::*;
 use crate::diagnostic::{Code, Severity as Level};
 
+mod rows;
+
 const HEADER: &str = "Question ID\tDimension\tSeverity\tRisk Type\tQuestion\tExamples\tAnswer\tGOTO\n";
 
 /// A table from rows of `id|dimension|severity|answer|goto`; every question gets a text.
