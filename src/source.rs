@@ -79,13 +79,6 @@ impl Source {
         }
     }
 
-    /// The location of a table's row whose reader says that it starts at this byte offset. A reader of lines that end in
-    /// `\r\n` may take the `\n` for the start of the next row.
-    pub fn at_row(&self, offset: usize) -> Location {
-        let rest = self.inner.text.get(offset..).unwrap_or("");
-        self.at_offset(offset + (rest.len() - rest.trim_start_matches(['\r', '\n']).len()))
-    }
-
     /// The location of a byte offset; an offset beyond the end is the end.
     pub fn at_offset(&self, offset: usize) -> Location {
         let offset = offset.min(self.inner.text.len());
@@ -110,7 +103,6 @@ mod tests {
         // "één" is five bytes and three characters: the colon is column 4.
         let colon = source.at_offset(5);
         assert_eq!((colon.line, colon.column), (1, 4));
-        assert_eq!(source.at_row(source.text().find('\n').unwrap()).line, 2);
         let two = source.at_offset(source.text().find("two").unwrap());
         assert_eq!((two.line, two.column, two.to_string()), (2, 1, "a.yaml:2:1".to_owned()));
     }

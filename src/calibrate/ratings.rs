@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{HumanRatings, RatedConversation, Rater};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, did_you_mean};
 use crate::rating::Rating;
-use crate::source::{Location, Source};
+use crate::source::Source;
+use crate::target::table::{Delimiter, Row, Shape, Table};
 
 const RATER: [&str; 5] = ["clinician_id", "rater_id", "rater", "annotator_id", "annotator"];
 const CONVERSATION: [&str; 3] = ["conversation_id", "conversation", "filename"];
@@ -29,27 +30,9 @@ struct Columns {
 /// All problems at once.
 pub fn read_ratings(source: &Source, known: &[String]) -> Result<(HumanRatings, Diagnostics), Diagnostics> {
     let mut problems = Diagnostics::new();
-    let mut reader =
-        csv::ReaderBuilder::new().has_headers(true).flexible(true).from_reader(source.text().as_bytes());
-    let header = match reader.headers() {
-        Ok(header) => header.clone(),
-        Err(error) => {
-            return Err(Diagnostic::error(Code::Syntax, error.to_string()).at(source.at(1, 1)).into());
-        }
-    };
-    let mut records = Vec::new();
-    for record in reader.records() {
-        match record {
-            Ok(record) if record.len() != header.len() => problems.push(
-                Diagnostic::error(Code::RaggedRow, format!("{} fields, want {}", record.len(), header.len()))
-                    .at(place_of(source, &record))
-                    .help("quote cells that hold commas, and give every row as many fields as the header"),
-            ),
-            Ok(record) => records.push(record),
-            Err(error) => problems.push(Diagnostic::error(Code::Syntax, error.to_string())),
-        }
-    }
-    let Some(columns) = columns(source, &header, &records, known, &mut problems) else {
+    let Some(table) = Table::read(source, Delimiter::Comma, &mut problems) else { return Err(problems) };
+    let records: Vec<&Row> = table.rows.iter().filter(|row| row.shape == Shape::Whole).collect();
+    let Some(columns) = columns(&table, known, &mut problems) else {
         return Err(problems);
     };
     if records.is_empty() {
@@ -59,31 +42,13 @@ pub fn read_ratings(source: &Source, known: &[String]) -> Result<(HumanRatings, 
                 .help("give one row per rater and conversation"),
         );
     }
-    let ratings = collect(source, &columns, &records, &mut problems);
+    let ratings = collect(&table, &columns, &records, &mut problems);
     problems.finish(Some(ratings))
 }
 
-fn place_of(source: &Source, record: &csv::StringRecord) -> Location {
-    source.at_row(record.position().map_or(0, |place| usize::try_from(place.byte()).unwrap_or(0)))
-}
-
-fn columns(
-    source: &Source,
-    header: &csv::StringRecord,
-    records: &[csv::StringRecord],
-    known: &[String],
-    problems: &mut Diagnostics,
-) -> Option<Columns> {
-    for (index, name) in header.iter().enumerate() {
-        if header.iter().take(index).any(|earlier| earlier == name) {
-            problems.push(
-                Diagnostic::error(Code::DuplicateColumn, format!("column `{name}` stands twice"))
-                    .at(source.at(1, 1))
-                    .help("remove one of the two columns"),
-            );
-        }
-    }
-    let find = |names: &[&str]| header.iter().position(|column| names.contains(&column));
+fn columns(table: &Table, known: &[String], problems: &mut Diagnostics) -> Option<Columns> {
+    let (source, header) = (table.source(), &table.header);
+    let find = |names: &[&str]| header.iter().position(|column| names.contains(&column.text.as_str()));
     let mut need = |what: &str, names: &[&str]| {
         let found = find(names);
         if found.is_none() {
@@ -99,11 +64,12 @@ fn columns(
     let dimensions: Vec<(usize, String)> = header
         .iter()
         .enumerate()
-        .map(|(index, name)| {
+        .map(|(index, column)| {
+            let name = column.text.as_str();
             let short = PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
             (index, short.replace('_', " "))
         })
-        .filter(|(index, name)| dimension_of(name, known).is_some() || mostly_ratings(records, *index))
+        .filter(|(index, name)| dimension_of(name, known).is_some() || mostly_ratings(table, *index))
         .collect();
     if dimensions.is_empty() {
         problems.push(
@@ -117,9 +83,10 @@ fn columns(
 }
 
 /// A column of ratings may hold slips of the pen; a column of anything else holds hardly a rating.
-fn mostly_ratings(records: &[csv::StringRecord], index: usize) -> bool {
-    let cells = || records.iter().filter_map(|r| r.get(index)).filter(|cell| !cell.trim().is_empty());
-    let ratings = cells().filter(|cell| Rating::from_cell(cell.trim()).is_some()).count();
+fn mostly_ratings(table: &Table, index: usize) -> bool {
+    let texts = || table.rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| cell.text.trim());
+    let cells = || texts().filter(|text| !text.is_empty());
+    let ratings = cells().filter(|text| Rating::from_cell(text).is_some()).count();
     ratings * 2 > cells().count()
 }
 
@@ -140,19 +107,14 @@ fn clean(id: &str) -> &str {
     id.trim().trim_matches(['\'', '#', ' '])
 }
 
-fn collect(
-    source: &Source,
-    columns: &Columns,
-    records: &[csv::StringRecord],
-    problems: &mut Diagnostics,
-) -> HumanRatings {
+fn collect(table: &Table, columns: &Columns, records: &[&Row], problems: &mut Diagnostics) -> HumanRatings {
     let mut raters: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut cells: BTreeMap<String, BTreeMap<String, Vec<Option<Rating>>>> = BTreeMap::new();
     let mut lines: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut cleaned: BTreeSet<String> = BTreeSet::new();
     for record in records {
-        let place = place_of(source, record);
-        let cell = |index: usize| record.get(index).unwrap_or("");
+        let place = table.source().at(record.line, 1);
+        let cell = |index: usize| record.cells.get(index).map_or("", |cell| cell.text.as_str());
         let mut id_of = |index: usize, what: &str, problems: &mut Diagnostics| {
             let given = cell(index);
             let id = clean(given);
@@ -307,6 +269,18 @@ mod tests {
         );
         let text = problems.to_string();
         assert!(text.contains("did you mean `Best Practice`?") && text.contains("the first row is line 2"));
+    }
+
+    #[test]
+    fn quotes_that_do_not_fit_refuse_the_file() {
+        for (row, why) in [
+            ("b,\"x,High Potential for Harm", "never closed"),
+            ("b,\"x\"y,High Potential for Harm", "behind the quote"),
+        ] {
+            let text = format!("rater,conversation_id,guides\na,x,Best Practice\n{row}\nc,x,Best Practice\n");
+            let shown = read(&text).unwrap_err().to_string();
+            assert!(shown.contains(why) && shown.contains("r.csv:3:3"), "{shown}");
+        }
     }
 
     #[test]

@@ -351,6 +351,18 @@ mod tests {
     }
 
     #[test]
+    fn quotes_that_do_not_fit_refuse_the_file() {
+        let file = |first: &str| {
+            format!("filename,A,A_yes_reasoning\nx,Best Practice,{first}\ny,High Potential for Harm,x\n")
+        };
+        for (first, why) in [("\"never asked", "never closed"), ("\"never\" asked", "behind the quote")] {
+            let shown = read(&file(first)).unwrap_err().to_string();
+            assert!(shown.contains(why) && shown.contains("results.csv:2:17"), "{shown}");
+        }
+        assert_eq!(read(&file("\"never, \"\"asked\"\"\"")).unwrap().rows.len(), 2);
+    }
+
+    #[test]
     fn every_version_is_read_by_column_name() {
         let november = read("filename,run_id,A\nab12cd_Isaac_gpt-5.2_run2.txt,r,Best Practice\n").unwrap();
         assert_eq!(november.dimensions, ["A"]);

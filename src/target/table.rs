@@ -6,6 +6,7 @@
 use csv_core::{ReadFieldResult, ReaderBuilder};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::rating::Rating;
 use crate::source::{Location, Source};
 
 /// What stands between two fields.
@@ -13,7 +14,7 @@ use crate::source::{Location, Source};
 pub enum Delimiter {
     /// Personas and rubrics.
     Tab,
-    /// Results.
+    /// Results and human ratings.
     Comma,
 }
 
@@ -95,6 +96,22 @@ impl Table {
                 let end = cells.last().map_or(offset, |cell| cell.offset);
                 cells.resize(header.len(), Cell { text: String::new(), offset: end });
             }
+            for cell in &cells {
+                if let Some(lines) = swallowed(&cell.text, delimiter, header.len()) {
+                    let at = source.at_offset(cell.offset);
+                    let row = at.line + lines;
+                    problems.push(
+                        Diagnostic::error(
+                            Code::Syntax,
+                            format!(
+                                "the quotes of this field hold line {row}, which looks like a row of its own"
+                            ),
+                        )
+                        .at(at)
+                        .help("close the quote where the field ends"),
+                    );
+                }
+            }
             rows.push(Row { shape, cells, line });
         }
         let table = Self { source: source.clone(), header, rows };
@@ -164,12 +181,10 @@ fn records(source: &Source, delimiter: Delimiter, problems: &mut Diagnostics) ->
                     0
                 };
                 let offset = start + blank;
-                if unclosed(raw.get(blank..).unwrap_or_default()) {
-                    problems.push(
-                        Diagnostic::error(Code::Syntax, "the quote that opens this field is never closed")
-                            .at(source.at_offset(offset))
-                            .help("a field that starts with a quote ends with one; write a quote inside it twice"),
-                    );
+                if let Some(fault) = quoting(raw.get(blank..).unwrap_or_default(), delimiter) {
+                    problems.push(Diagnostic::error(Code::Syntax, fault).at(source.at_offset(offset)).help(
+                        "a field that starts with a quote ends with one; write a quote inside it twice",
+                    ));
                 }
                 let field = output.get(..filled).unwrap_or_default();
                 record.push(Cell { text: String::from_utf8_lossy(field).into_owned(), offset });
@@ -187,15 +202,34 @@ fn records(source: &Source, delimiter: Delimiter, problems: &mut Diagnostics) ->
     records
 }
 
-fn unclosed(raw: &str) -> bool {
-    let Some(inside) = raw.strip_prefix('"') else { return false };
-    let mut chars = inside.chars().peekable();
+/// What is wrong with the quotes of a field, which may end with the delimiter or a line end. Readers that let such
+/// fields pass take the rows up to the next quote for text of this one.
+fn quoting(raw: &str, delimiter: Delimiter) -> Option<&'static str> {
+    let mut chars = raw.strip_prefix('"')?.chars().peekable();
     while let Some(c) = chars.next() {
         if c == '"' && chars.next_if_eq(&'"').is_none() {
-            return false;
+            let ends = |c: char| matches!(c, ' ' | '\r' | '\n') || c == char::from(delimiter.byte());
+            return (!chars.all(ends)).then_some("text stands behind the quote that closes this field");
         }
     }
-    true
+    Some("the quote that opens this field is never closed")
+}
+
+/// The first line inside a cell that looks like a row of the table, which two quotes too many have made text.
+fn swallowed(text: &str, delimiter: Delimiter, columns: usize) -> Option<usize> {
+    let is_row = |line: &str| match delimiter {
+        // Nobody writes two tabs into a sentence.
+        Delimiter::Tab => line.matches('\t').count() >= columns.saturating_sub(1).clamp(1, 2),
+        Delimiter::Comma => {
+            let mut fields = line.split(',').map(|field| field.trim_end().trim_matches('"'));
+            let named = line.split_once(',').is_some_and(|(name, _)| {
+                let name = std::path::Path::new(name.trim_matches('"'));
+                name.extension().is_some_and(|ending| ending == "txt" || ending == "tsv")
+            });
+            named || line.contains(',') && fields.any(|field| Rating::from_cell(field).is_some())
+        }
+    };
+    text.lines().skip(1).position(is_row).map(|index| index + 1)
 }
 
 #[cfg(test)]
@@ -240,6 +274,42 @@ mod tests {
         let (_, problems) = read("a\tb\n1\t\"two\n3\t4\n");
         let first = problems.iter().find(|d| d.code == Code::Syntax).unwrap();
         assert_eq!((first.location.as_ref().unwrap().line, first.location.as_ref().unwrap().column), (2, 3));
+    }
+
+    #[test]
+    fn text_behind_a_closing_quote_is_an_error() {
+        let syntax = |text: &str, delimiter| {
+            let mut problems = Diagnostics::new();
+            Table::read(&Source::new("t", text), delimiter, &mut problems);
+            let found = problems.iter().find(|d| d.code == Code::Syntax);
+            found.map(|d| (d.location.as_ref().unwrap().line, d.message.clone()))
+        };
+        let (line, message) = syntax("a,b\n1,2\n\"abc\"def,2\n", Delimiter::Comma).unwrap();
+        assert!(line == 3 && message.contains("behind the quote that closes"), "{message}");
+        // The second quote was meant to open a field of its own.
+        let (line, message) = syntax("a\tb\n1\t\"two\n3\t\"more\"\n", Delimiter::Tab).unwrap();
+        assert!(line == 2 && message.contains("behind the quote that closes"), "{message}");
+        for fine in ["a,b\r\n\"1\",\"2\"\r\n\"\",\"x \"\"y\"\" z\"", "a,b\n\"1\" ,2\n3,\"4\" \n"] {
+            assert_eq!(syntax(fine, Delimiter::Comma), None, "{fine}");
+        }
+    }
+
+    #[test]
+    fn a_row_inside_of_quotes_is_an_error() {
+        let syntax = |text: &str, delimiter| {
+            let mut problems = Diagnostics::new();
+            Table::read(&Source::new("t", text), delimiter, &mut problems);
+            problems.iter().any(|d| d.code == Code::Syntax && d.message.contains("hold line 3"))
+        };
+        assert!(syntax("a\tb\tc\n1\t\"Yes\t\n2\tD\tRed\n3\tD\"\tRed\n", Delimiter::Tab));
+        let rows = "filename,A,why\nx.txt,Best Practice,\"never\ny.txt,High Potential for Harm,\"\n";
+        assert!(syntax(rows, Delimiter::Comma));
+        assert!(syntax(
+            "who,A,why\nx,Best Practice,\"never\ny,High Potential for Harm,\"\n",
+            Delimiter::Comma
+        ));
+        let prose = "filename,A,why\nx.txt,Best Practice,\"First, it asks,\nthen, having heard, it stays\"\n";
+        assert!(!syntax(prose, Delimiter::Comma));
     }
 
     #[test]
