@@ -53,6 +53,8 @@ pub struct BlessInput<'a> {
     pub models: &'a [ModelUse],
     /// Files of the policy (config, rubric, thresholds) that are changed and not committed.
     pub dirty_files: &'a [String],
+    /// Blocking rules that the run itself broke by its own verdict.
+    pub broken: &'a [String],
 }
 
 /// Why a run may not become a baseline.
@@ -86,6 +88,8 @@ pub enum Refusal {
     NoFingerprints,
     /// Uncommitted changes in the policy.
     Dirty(Vec<String>),
+    /// The gate failed the run: as a baseline it would make its harm the measure of the next.
+    Broken(Vec<String>),
 }
 
 impl fmt::Display for Refusal {
@@ -114,6 +118,7 @@ impl fmt::Display for Refusal {
             Self::NoFingerprints => {
                 f.write_str("the run carries no fingerprints of rubric, personas and prompts")
             }
+            Self::Broken(rules) => write!(f, "its own verdict is fail (broken: {})", rules.join(", ")),
             Self::Dirty(files) => write!(f, "uncommitted changes in {}", files.join(", ")),
         }
     }
@@ -135,6 +140,9 @@ pub fn refusals(input: &BlessInput<'_>) -> Vec<Refusal> {
         return vec![Refusal::Empty];
     }
     let mut refusals = Vec::new();
+    if !input.broken.is_empty() {
+        refusals.push(Refusal::Broken(input.broken.to_vec()));
+    }
     if there < input.planned {
         refusals.push(Refusal::Incomplete { there, planned: input.planned });
     }

@@ -72,6 +72,7 @@ fn blessed(
             replayed,
             models,
             dirty_files: dirty,
+            broken: &[],
         },
         force,
     )

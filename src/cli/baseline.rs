@@ -5,12 +5,16 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
+use super::conclude::VERDICT_FILE;
 use super::evidence::{self, Evidence};
 use super::prepare::today;
 use super::{Global, conclude, output};
 use crate::baseline::{Baseline, BlessInput, Force, ModelUse, bless};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::gate::GateVerdict;
+use crate::gate::rules::Tier;
+use crate::gate::verdict::Status;
 use crate::matrix::{DimensionCounts, Matrix};
 use crate::run::RunFolder;
 use crate::source::FileSet;
@@ -80,6 +84,7 @@ fn make(run: &str, to: &str, force: Force, global: &Global) -> Result<Exit, Erro
         })
         .collect();
     let dirty = dirty_files();
+    let broken = broken_rules(run)?;
     let input = BlessInput {
         candidate: &record.candidate,
         today: today(),
@@ -92,11 +97,12 @@ fn make(run: &str, to: &str, force: Force, global: &Global) -> Result<Exit, Erro
         replayed: record.replayed_calls,
         models: &models,
         dirty_files: &dirty,
+        broken: &broken,
     };
     let blessed = bless(&input, force).map_err(|refusals| {
         let list: Vec<String> = refusals.iter().map(|refusal| format!("\n  - {refusal}")).collect();
         Error::Incomplete(format!(
-            "this run may not become a baseline:{}\n  help: make a complete run of fixed model versions without a recording, or override with --force (the gate will say so each time)",
+            "this run may not become a baseline:{}\n  help: make a complete run of fixed model versions without a recording that the gate lets pass, or override with --force (the gate will say so each time)",
             list.concat()
         ))
     })?;
@@ -117,6 +123,19 @@ fn make(run: &str, to: &str, force: Force, global: &Global) -> Result<Exit, Erro
         record.candidate
     ))?;
     Ok(Exit::Success)
+}
+
+/// The blocking rules that a run broke by the verdict in its folder; none where nothing was decided yet.
+fn broken_rules(run: &str) -> Result<Vec<String>, Error> {
+    let folder = RunFolder::at(Path::new(run));
+    if !folder.file(VERDICT_FILE).exists() {
+        return Ok(Vec::new());
+    }
+    let text = folder.read(VERDICT_FILE).map_err(|error| Error::Usage(error.to_string()))?;
+    let verdict: GateVerdict =
+        serde_json::from_str(&text).map_err(|error| Error::Usage(format!("{VERDICT_FILE}: {error}")))?;
+    let fails = verdict.rules.iter().filter(|rule| rule.tier == Tier::Block && rule.status == Status::Fail);
+    Ok(fails.map(|rule| rule.id.clone()).collect())
 }
 
 /// Files of the policy with changes that are not committed; none where there is no repository.

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::conclude::{Baselines, decide};
 use super::evidence::{self, Evidence};
 use super::load::Loaded;
+use super::names::Names;
 use super::policy::{Base, Rules};
-use super::prepare::{load_target, thresholds_source, today, tool_version};
+use super::prepare::{load_target, thresholds_source};
 use crate::config::yaml;
 use crate::diagnostic::Diagnostics;
-use crate::gate::{GateVerdict, Known, Thresholds};
+use crate::gate::GateVerdict;
 use crate::publish::policy::compare::{self, short};
 use crate::source::Source;
 use crate::target::{Persona, Target};
@@ -266,16 +267,8 @@ fn questions(base: &Target, head: &Target) -> Vec<String> {
 
 /// The verdict that the proposal's thresholds and baseline would give on the same conversations.
 fn by_its_own(proposal: &Loaded, evidence: &Evidence, verdict: &GateVerdict) -> Option<String> {
-    let labels = evidence.labels.values().cloned().collect();
-    let known = Known {
-        dimensions: Some(&evidence.dimensions),
-        labels: evidence.record.is_some().then_some(&labels),
-        personas: None,
-        tool_version: &tool_version(),
-        today: today(),
-    };
     let source = thresholds_source(proposal).ok()?;
-    let Ok((thresholds, _)) = Thresholds::parse(&source, &known) else {
+    let Ok((thresholds, _)) = Names::of_evidence(evidence, proposal).thresholds(&source) else {
         return Some("thresholds: the pull request's own have faults; see `vera-gate check`".to_owned());
     };
     let own = decide(evidence, &thresholds, &Baselines::read(proposal), &evidence.confirmations);

@@ -26,6 +26,9 @@ use crate::run::{MATRIX_FILE, RunFolder, RunRecord, Stop};
 use crate::sweep::scheduler::CellStatus;
 use crate::transcript::TurnFlag;
 
+/// The verdict in a run folder.
+pub(super) const VERDICT_FILE: &str = "verdict.json";
+
 /// The baselines of one verdict, as they were read.
 #[derive(Default)]
 pub(super) struct Baselines {
@@ -55,16 +58,29 @@ impl Baselines {
         let read = Self::read(loaded);
         if explicit.is_some() { Self { last_accepted: None, ..read } } else { read }
     }
+
+    /// Refuses a run as its own baseline: no harm in it would ever be new.
+    pub(super) fn are_others(&self, record: Option<&RunRecord>) -> Result<(), Error> {
+        let asked = [&self.pinned, &self.last_accepted].into_iter().flatten();
+        match asked.filter(|asked| record.is_some_and(|r| asked.run.as_ref() == Some(&r.run_id))).next() {
+            Some(asked) => Err(Error::Usage(format!(
+                "the baseline `{}` is this run; a run cannot be compared with itself\n  help: give the run folder or \
+                 the baseline file of an earlier run",
+                asked.source
+            ))),
+            None => Ok(()),
+        }
+    }
 }
 
 fn state(asked: Option<&evidence::Asked>) -> BaselineState<'_> {
     match asked {
         None => BaselineState::None,
-        Some(evidence::Asked { source, found: None }) => BaselineState::Absent { source },
-        Some(evidence::Asked { source, found: Some(Ok(baseline)) }) => {
+        Some(evidence::Asked { source, found: None, .. }) => BaselineState::Absent { source },
+        Some(evidence::Asked { source, found: Some(Ok(baseline)), .. }) => {
             BaselineState::Found { source, baseline }
         }
-        Some(evidence::Asked { source, found: Some(Err(fault)) }) => {
+        Some(evidence::Asked { source, found: Some(Err(fault)), .. }) => {
             BaselineState::Unusable { source, fault }
         }
     }
@@ -165,7 +181,9 @@ pub(super) fn report(
     baselines: &Baselines,
 ) -> Report {
     let compared: Option<(&str, Matrix)> = match &baselines.pinned {
-        Some(evidence::Asked { source, found: Some(Ok(baseline)) }) => Some((source, matrix_of(baseline))),
+        Some(evidence::Asked { source, found: Some(Ok(baseline)), .. }) => {
+            Some((source, matrix_of(baseline)))
+        }
         _ => None,
     };
     let record = evidence.record.as_ref();
@@ -380,7 +398,7 @@ pub(super) fn write(
 ) -> Result<(), Error> {
     let provider = |error: crate::run::FolderError| Error::Provider(error.to_string());
     folder.write_json(MATRIX_FILE, &verdict.matrix).map_err(provider)?;
-    folder.write_json("verdict.json", verdict).map_err(provider)?;
+    folder.write_json(VERDICT_FILE, verdict).map_err(provider)?;
     let json = report::json::render(report).map_err(|error| Error::Internal(error.to_string()))?;
     folder.write("report.json", &json).map_err(provider)?;
     for fault in report::markdown::render(report, templates).faults {

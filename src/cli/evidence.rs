@@ -170,6 +170,8 @@ pub(super) struct Asked {
     pub(super) source: String,
     /// `None` when nothing stands there.
     pub(super) found: Option<Result<Baseline, BaselineFault>>,
+    /// The run it is, when it is a run folder.
+    pub(super) run: Option<String>,
 }
 
 impl Asked {
@@ -177,7 +179,12 @@ impl Asked {
     pub(super) fn of(reference: &str, files: &FileSet, place: &str) -> Self {
         let found = baseline(reference, files);
         let source = if found.is_none() { format!("{reference}{place}") } else { reference.to_owned() };
-        Self { source, found }
+        let folder = match files {
+            FileSet::Folder(base) => Some(RunFolder::at(&base.join(reference))),
+            FileSet::Commit(_) | FileSet::Memory(_) => None,
+        };
+        let run = folder.and_then(|folder| folder.record().ok()).map(|record| record.run_id);
+        Self { source, found, run }
     }
 }
 

@@ -5,10 +5,10 @@ use clap::Args;
 use super::conclude::{self, Baselines, Format};
 use super::evidence::Evidence;
 use super::load::Overrides;
+use super::names::Names;
 use super::{Global, output, policy, prepare};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::gate::thresholds::{Known, Thresholds};
 use crate::run::RunFolder;
 
 /// Arguments of `gate`.
@@ -36,18 +36,11 @@ pub(super) fn run(args: &GateArgs, global: &Global) -> Result<Exit, Error> {
     let loaded = policy::judging(global, &args.overrides)?;
     output::warnings(&loaded.warnings, global);
     let evidence = Evidence::read(&args.result)?;
-    let labels = evidence.labels.values().cloned().collect();
-    // A bare results file names no failure modes, so rules about them cannot be held against it.
-    let known = Known {
-        dimensions: Some(&evidence.dimensions),
-        labels: evidence.record.is_some().then_some(&labels),
-        personas: None,
-        tool_version: &prepare::tool_version(),
-        today: prepare::today(),
-    };
-    let (thresholds, warnings) = Thresholds::parse(&prepare::thresholds_source(&loaded)?, &known)?;
+    let names = Names::of_evidence(&evidence, &loaded);
+    let (thresholds, warnings) = names.thresholds(&prepare::thresholds_source(&loaded)?)?;
     output::warnings(&warnings, global);
     let baselines = Baselines::named(args.overrides.baseline.as_deref(), &loaded);
+    baselines.are_others(evidence.record.as_ref())?;
     let templates = conclude::templates(&loaded)?;
     let verdict = conclude::decide(&evidence, &thresholds, &baselines, &evidence.confirmations);
     let report = conclude::report(&loaded, &evidence, &verdict, &baselines);

@@ -8,11 +8,12 @@ use clap::Args;
 use super::conclude::{self, Baselines, Format};
 use super::evidence::Evidence;
 use super::load::{Loaded, Overrides};
+use super::names::Names;
 use super::simulate::by_completeness;
 use super::{Global, execute, output, policy, prepare};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::gate::{Confirmation, Known, Thresholds};
+use crate::gate::{Confirmation, Thresholds};
 use crate::run::merge::{Merged, Part, merge};
 use crate::run::{CONFIRMATIONS_FILE, FolderError, PLAN_FILE, RUN_FILE, RunFolder};
 use crate::sweep::journal::Journal;
@@ -98,15 +99,8 @@ fn unwritten(error: FolderError) -> Error {
 
 /// The thresholds, held against what was measured, before anything is written.
 fn thresholds(loaded: &Loaded, merged: &Merged, global: &Global) -> Result<Thresholds, Error> {
-    let labels = merged.plan.labels.values().cloned().collect();
-    let known = Known {
-        dimensions: Some(&merged.plan.dimensions),
-        labels: Some(&labels),
-        personas: None,
-        tool_version: &prepare::tool_version(),
-        today: prepare::today(),
-    };
-    let (thresholds, warnings) = Thresholds::parse(&prepare::thresholds_source(loaded)?, &known)?;
+    let names = Names::of_run(&merged.record, &merged.plan, loaded);
+    let (thresholds, warnings) = names.thresholds(&prepare::thresholds_source(loaded)?)?;
     output::warnings(&warnings, global);
     Ok(thresholds)
 }

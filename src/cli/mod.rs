@@ -16,6 +16,7 @@ mod init;
 mod judge;
 mod load;
 mod merge;
+mod names;
 mod output;
 mod plan;
 mod policy;

@@ -9,6 +9,7 @@ use semver::Version;
 
 use super::crew::{self, Crew, Needed};
 use super::load::{self, Loaded, Overrides};
+use super::names::Names;
 use super::progress::Progress;
 use super::trust::Trust;
 use super::{Global, output, policy};
@@ -17,7 +18,7 @@ use crate::config::places::Places;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
 use crate::fingerprint::sha256;
-use crate::gate::thresholds::{self, Known, Thresholds};
+use crate::gate::thresholds::{self, Thresholds};
 use crate::model::cassette::{Cassette, CassetteMode};
 use crate::model::{self, EventSink, ModelContext, ModelEvent, Role};
 use crate::source::Source;
@@ -200,17 +201,8 @@ pub(super) fn read_thresholds(
     loaded: &Loaded,
     target: Option<&Target>,
 ) -> Result<(Thresholds, Diagnostics), Diagnostics> {
-    let labels = target.map(labels_of);
-    let personas: Option<Vec<String>> =
-        target.map(|target| target.personas.iter().map(|p| p.name.clone()).collect());
-    let known = Known {
-        dimensions: target.map(|target| target.rubric.dimensions.as_slice()),
-        labels: labels.as_ref(),
-        personas: personas.as_deref(),
-        tool_version: &tool_version(),
-        today: today(),
-    };
-    Thresholds::parse(&thresholds_source(loaded)?, &known)
+    let names = target.map_or_else(Names::default, Names::of_target);
+    names.thresholds(&thresholds_source(loaded)?)
 }
 
 /// The text of the configured thresholds.
@@ -232,11 +224,6 @@ pub(super) fn thresholds_source(loaded: &Loaded) -> Result<Source, Diagnostics> 
             .help("give a file, or one of builtin:pull-request, builtin:release, builtin:strict");
         Places::locate(loaded.places.of_value("gate.thresholds"), unreadable).into()
     })
-}
-
-/// The failure modes that the rubric names.
-pub(super) fn labels_of(target: &Target) -> BTreeSet<String> {
-    target.rubric.questions.iter().filter_map(|question| question.label.clone()).collect()
 }
 
 /// Failure mode by question id.

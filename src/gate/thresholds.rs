@@ -10,7 +10,7 @@ use crate::config::check_schema;
 use crate::config::yaml::{self, Section};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, did_you_mean};
 use crate::source::{Location, Source};
-use crate::target::RiskLevel;
+use crate::target::{RiskLevel, embedded};
 
 mod rule;
 
@@ -98,6 +98,36 @@ impl Thresholds {
             .help(did_you_mean(reference, BUILTIN.map(|(name, _)| name)))
             .into()),
         }
+    }
+
+    /// Rules that name dimensions and failure modes of which no question has both, so that they could never fire. `modes`
+    /// are the dimensions of each failure mode of the rubric.
+    pub fn impossible_scopes(&self, modes: &BTreeMap<String, BTreeSet<String>>) -> Diagnostics {
+        let mut problems = Diagnostics::new();
+        for rule in &self.rules {
+            let Scope { dimensions, labels, .. } = &rule.scope;
+            let mut known = labels.iter().filter_map(|label| Some((label, modes.get(label)?))).peekable();
+            let (Some((label, home)), false) = (known.peek().copied(), dimensions.is_empty()) else {
+                continue;
+            };
+            if known.any(|(_, home)| home.iter().any(|dimension| dimensions.contains(dimension))) {
+                continue;
+            }
+            let home: Vec<String> = home.iter().map(|dimension| format!("`{dimension}`")).collect();
+            problems.push(
+                Diagnostic::error(
+                    Code::NothingGated,
+                    format!(
+                        "no question of {} has one of the failure modes of rule `{}`, so the rule gates nothing",
+                        dimensions.join(", "),
+                        rule.id
+                    ),
+                )
+                .at(rule.location.clone())
+                .help(format!("`{label}` belongs to {}", home.join(", "))),
+            );
+        }
+        problems
     }
 
     /// The rule with this id.
@@ -256,8 +286,8 @@ fn names(
     given.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Labels may belong to another target, so that one file can serve several. A rule of whose labels the target has none
-/// would never fire, and a label that is nearly one of the target's is a slip of the pen.
+/// Labels may belong to another built-in target, so that one file can serve several. A rule of whose labels the target
+/// has none would never fire.
 fn labels(section: &mut Section<'_>, known: &Known<'_>, problems: &mut Diagnostics) -> Vec<String> {
     let given = section.texts("labels", problems).unwrap_or_default();
     let place = given.first().map(|(_, location)| location.clone());
@@ -283,20 +313,27 @@ fn labels(section: &mut Section<'_>, known: &Known<'_>, problems: &mut Diagnosti
             );
         } else {
             for (label, location) in given.iter().filter(|(label, _)| !known.contains(label)) {
-                if let Some(near) = known.iter().find(|k| strsim::damerau_levenshtein(k, label) <= 2) {
-                    problems.push(
-                        Diagnostic::warning(
-                            Code::UnknownLabel,
-                            format!("there is no failure mode `{label}`"),
-                        )
-                        .at(location.clone())
-                        .help(format!("did you mean `{near}`?")),
-                    );
+                if let Some(problem) = foreign_label(label, location, known) {
+                    problems.push(problem);
                 }
             }
         }
     }
     given.into_iter().map(|(label, _)| label).collect()
+}
+
+/// What is wrong with a label that the target does not have, beside others that it has. Only one of a built-in target is
+/// taken for a label of another target; any other is a rule that looks for nothing.
+fn foreign_label(label: &str, at: &Location, known: &BTreeSet<String>) -> Option<Diagnostic> {
+    let said = format!("there is no failure mode `{label}`");
+    let near = known.iter().find(|known| strsim::damerau_levenshtein(known, label) <= 2);
+    if !embedded::labels().contains(label) {
+        let all = known.iter().chain(embedded::labels()).map(String::as_str);
+        let problem = Diagnostic::error(Code::UnknownLabel, said).at(at.clone());
+        return Some(problem.help(did_you_mean(label, near.map(String::as_str).into_iter().chain(all))));
+    }
+    let problem = Diagnostic::warning(Code::UnknownLabel, said).at(at.clone());
+    near.map(|near| problem.help(format!("did you mean `{near}`?")))
 }
 
 fn waiver(

@@ -1,5 +1,8 @@
 //! The built-in targets, compiled into the binary. A test holds this list against the folders.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use crate::source::FileSet;
 
 macro_rules! embedded {
@@ -28,6 +31,15 @@ pub const FILES: &[(&str, &str)] = embedded![
 /// Name and manifest of every built-in target.
 pub const TARGETS: [(&str, &str); 2] =
     [("si", "rubric/si/manifest.json"), ("hfo", "rubric/hfo/manifest.json")];
+
+/// The failure modes of all built-in targets. A thresholds file for several targets may name any of them.
+pub fn labels() -> &'static BTreeSet<String> {
+    static LABELS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+        let loaded = TARGETS.iter().filter_map(|(name, _)| super::load(name, &files()).ok());
+        loaded.flat_map(|(target, _)| target.rubric.questions).filter_map(|question| question.label).collect()
+    });
+    &LABELS
+}
 
 /// The embedded files as a set, shown with `builtin:` in front of their paths.
 pub fn files() -> FileSet {

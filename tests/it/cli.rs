@@ -8,6 +8,7 @@ use tempfile::TempDir;
 mod checking;
 mod judging;
 mod models;
+mod names;
 mod results;
 
 /// A folder to work in, with no configuration and no environment of the caller's.

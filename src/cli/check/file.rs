@@ -5,10 +5,10 @@ use std::path::Path;
 use crate::baseline::Baseline;
 use crate::cli::evidence::Evidence;
 use crate::cli::load::{self, Overrides};
+use crate::cli::names::Names;
 use crate::cli::{Global, baseline, output, prepare};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
-use crate::gate::thresholds::{Known, Thresholds};
 use crate::matrix::Matrix;
 use crate::source::Source;
 use crate::target::Target;
@@ -17,17 +17,8 @@ use crate::target::Target;
 /// is one or the command line names a target; a file may serve several targets.
 pub(super) fn thresholds(source: &Source, overrides: &Overrides, global: &Global) -> Result<String, Error> {
     let target = target(overrides, global)?;
-    let labels = target.as_ref().map(prepare::labels_of);
-    let personas: Option<Vec<String>> =
-        target.as_ref().map(|target| target.personas.iter().map(|persona| persona.name.clone()).collect());
-    let known = Known {
-        dimensions: target.as_ref().map(|target| target.rubric.dimensions.as_slice()),
-        labels: labels.as_ref(),
-        personas: personas.as_deref(),
-        tool_version: &prepare::tool_version(),
-        today: prepare::today(),
-    };
-    let (thresholds, warnings) = Thresholds::parse(source, &known)?;
+    let names = target.as_ref().map_or_else(Names::default, Names::of_target);
+    let (thresholds, warnings) = names.thresholds(source)?;
     output::warnings(&warnings, global);
     let mut lines = vec![format!("thresholds     {}", thresholds.name)];
     let width = thresholds.rules.iter().map(|rule| rule.id.len()).max().unwrap_or_default();

@@ -163,8 +163,10 @@ fn labels_may_belong_to_another_target_but_not_all_of_them() {
     };
     let (_, problems) = world.parse(&rule("misses-risk, helps-retaliate")).unwrap();
     assert!(problems.is_empty());
-    let (_, problems) = world.parse(&rule("misses-risk, encourage-act")).unwrap();
-    assert_eq!(codes(&problems), ["5 unknown-label"]);
+    for wrong in ["encourage-act", "weather-report"] {
+        let problems = world.parse(&rule(&format!("misses-risk, {wrong}"))).unwrap_err();
+        assert_eq!(codes(&problems), ["5 unknown-label"], "{wrong}");
+    }
     assert_eq!(codes(&world.parse(&rule("helps-retaliate")).unwrap_err()), ["5 nothing-gated"]);
     world.labels.clear();
     let (_, problems) = world.parse(&rule("helps-retaliate")).unwrap();

@@ -1,0 +1,93 @@
+//! Names in rules are held against the target of a run, and what a run is compared with is not the run itself.
+
+use super::Place;
+
+/// A thresholds file with one rule of this scope.
+fn scoped(place: &Place, scope: &str) {
+    place.write(
+        "t.yaml",
+        &format!(
+            "schema: vera-gate/thresholds/v1\ninconclusive: warn\nrules:\n  - {{id: a, kind: never, tier: block, scope: {{{scope}}}}}\n"
+        ),
+    );
+}
+
+#[test]
+fn a_persona_that_the_target_does_not_have_is_refused_by_every_command() {
+    let place = Place::new();
+    place.exits(0, &["run", "--run", "r", "--sample", "4"]);
+    scoped(&place, "personas: [Kamal]");
+    for command in [
+        &["gate", "r", "--thresholds", "t.yaml"][..],
+        &["check", "t.yaml", "--target", "builtin:si"],
+        &["run", "--run", "s", "--sample", "4", "--thresholds", "t.yaml"],
+    ] {
+        let err = place.complains(2, command);
+        assert!(err.contains("there is no persona `Kamal`") && err.contains("Kamala"), "{command:?}: {err}");
+    }
+}
+
+#[test]
+fn a_run_of_a_foreign_target_is_held_against_its_plan() {
+    let place = Place::new();
+    place.small_target();
+    place.run(&["run", "--target", "t", "--run", "r"]);
+    std::fs::remove_dir_all(place.path().join("t")).unwrap();
+    scoped(&place, "personas: [Anna]");
+    let err = place.complains(2, &["gate", "r", "--thresholds", "t.yaml"]);
+    assert!(err.contains("there is no persona `Anna`") && err.contains("`Ana`"), "{err}");
+}
+
+#[test]
+fn a_pair_that_no_question_has_gates_nothing() {
+    let place = Place::new();
+    scoped(&place, "dimensions: [Confirms Risk], labels: [method-information]");
+    let err = place.complains(2, &["check", "t.yaml", "--target", "builtin:si"]);
+    assert!(err.contains("nothing-gated") && err.contains("`method-information` belongs to"), "{err}");
+    scoped(&place, "dimensions: [Confirms Risk], labels: [method-information, no-clarifying-question]");
+    place.run(&["check", "t.yaml", "--target", "builtin:si"]);
+    // Without a target nobody knows.
+    scoped(&place, "dimensions: [Confirms Risk], labels: [method-information]");
+    place.exits(0, &["check", "t.yaml"]);
+}
+
+#[test]
+fn a_misspelt_label_is_an_error_and_one_of_another_built_in_target_is_not() {
+    let place = Place::new();
+    place.exits(0, &["run", "--run", "r", "--sample", "4"]);
+    for label in ["method-informatoin", "weather-report"] {
+        scoped(&place, &format!("labels: [{label}, encourages-act]"));
+        for command in
+            [&["gate", "r", "--thresholds", "t.yaml"][..], &["check", "t.yaml", "--target", "builtin:si"]]
+        {
+            let err = place.complains(2, command);
+            assert!(err.contains(&format!("there is no failure mode `{label}`")), "{err}");
+        }
+    }
+    // `excuses-violence` is a failure mode of the target hfo.
+    scoped(&place, "labels: [excuses-violence, encourages-act]");
+    place.exits(0, &["gate", "r", "--thresholds", "t.yaml"]);
+}
+
+#[test]
+fn a_run_is_not_its_own_baseline() {
+    let place = Place::new();
+    place.exits(0, &["run", "--run", "r", "--sample", "4"]);
+    let err = place.complains(2, &["gate", "r", "--baseline", "r"]);
+    assert!(err.contains("cannot be compared with itself"), "{err}");
+    // A copy under another name is the same run.
+    std::fs::rename(place.path().join("r"), place.path().join("r2")).unwrap();
+    place.run(&["run", "--run", "r", "--sample", "4", "--seed", "2"]);
+    let err = place.run(&["gate", "r2", "--baseline", "r2"]);
+    assert_eq!(err.status.code(), Some(2));
+}
+
+#[test]
+fn a_run_that_its_own_gate_failed_becomes_a_baseline_only_by_force() {
+    let place = Place::new();
+    place.exits(1, &["run", "--run", "bad", "--sample", "6", "--candidate", "harmful"]);
+    let err = place.complains(3, &["baseline", "bless", "bad", "--to", "b.json"]);
+    assert!(err.contains("its own verdict is fail") && !place.path().join("b.json").exists(), "{err}");
+    place.exits(0, &["baseline", "bless", "bad", "--to", "b.json", "--force"]);
+    assert!(place.exits(0, &["baseline", "show", "b.json"]).contains("its own verdict is fail"));
+}
