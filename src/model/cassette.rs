@@ -62,6 +62,8 @@ enum Recorded {
     Exchange(Exchange),
     /// A conversation opened, with its greeting.
     Opened(Option<String>),
+    /// What came out at the end of a conversation made its replies worthless.
+    Spoiled(String),
 }
 
 /// A recording.
@@ -269,10 +271,29 @@ impl ChatModel for Recorder {
         self.inner.as_ref().is_none_or(|inner| inner.opens())
     }
 
-    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
-        match &self.inner {
-            Some(inner) => inner.close(conversation),
-            None => Box::pin(std::future::ready(())),
-        }
+    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<(), ModelError>> {
+        Box::pin(async move {
+            let key = digest(json!({"identity": self.identity, "close": conversation}).to_string());
+            let Some(inner) = &self.inner else {
+                return match self.cassette.find(&key) {
+                    Some(Recorded::Spoiled(message)) => {
+                        Err(ModelError { role: self.role, failure: Failure::Protocol, message, attempts: 0 })
+                    }
+                    _ => Ok(()),
+                };
+            };
+            let Err(error) = inner.close(conversation).await else { return Ok(()) };
+            let line = Line {
+                schema: SCHEMA.to_owned(),
+                key,
+                role: self.role,
+                conversation: conversation.to_owned(),
+                step: "close".to_owned(),
+                draw: 1,
+                reply: Recorded::Spoiled(self.secrets.redact_values(error.message.clone())),
+            };
+            self.cassette.store(&line).map_err(|error| self.unwritten(&error))?;
+            Err(error)
+        })
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! We write `{"conversation_id", "turn", "text", "history", "system"}`; the program answers with one line:
 //! `{"text": "..."}`, with `"refusal": true` when it declined, or `{"error": "..."}`. Its standard error is kept
-//! for messages. A program that ends is a failure, never an answer.
+//! for messages. A program that ends is a failure, never an answer. A line that nobody asked for would file every
+//! later reply under the wrong message, so it is looked for before each message and at the end of a conversation.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex as SyncMutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -34,6 +35,12 @@ const LONGEST_LINE: usize = 8 * 1024 * 1024;
 const KEPT_ERRORS: usize = 2048;
 /// Time a program has to end after its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
+/// Time for words that a program says unasked when it starts.
+const FIRST_WORDS: Duration = Duration::from_millis(100);
+/// Time to see what is waiting already.
+const GLANCE: Duration = Duration::from_millis(5);
+/// Least time for a surplus line at the end of a conversation with a program that goes on.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 /// The only name under which a shared program is known.
 const SHARED: &str = "";
 
@@ -51,6 +58,8 @@ pub(crate) struct CommandModel {
     processes: SyncMutex<BTreeMap<String, Arc<Mutex<Process>>>>,
     /// Messages that were answered, by conversation.
     talked: SyncMutex<BTreeMap<String, u64>>,
+    /// Why conversations that were under way with a shared program are worth nothing, by conversation.
+    spoiled: SyncMutex<BTreeMap<String, ModelError>>,
 }
 
 #[derive(Debug)]
@@ -63,6 +72,12 @@ struct Process {
     listening: Option<JoinHandle<()>>,
     /// It timed out or broke the protocol: what it writes next belongs to an earlier message.
     broken: bool,
+    /// A message was sent to it.
+    spoken_to: bool,
+    /// A message was sent whose answer was not read.
+    owes: bool,
+    /// Its slowest answer: a line behind all others comes as late.
+    slowest: Duration,
     /// Conversation and step of the latest message, and the answer. Another draw of it would be a second message.
     last: Option<(String, String, Answer)>,
 }
@@ -89,6 +104,7 @@ impl CommandModel {
             slots: Turnstile::new(permits),
             processes: SyncMutex::default(),
             talked: SyncMutex::default(),
+            spoiled: SyncMutex::default(),
         }
     }
 
@@ -152,6 +168,9 @@ impl CommandModel {
             errors,
             listening,
             broken: false,
+            spoken_to: false,
+            owes: false,
+            slowest: Duration::ZERO,
             last: None,
         };
         let process = Arc::new(Mutex::new(process));
@@ -202,11 +221,13 @@ impl CommandModel {
         {
             return Ok(answer.clone());
         }
-        let result = if process.broken {
+        let result = if process.broken || process.owes {
             Err(self.error(Failure::Restart, "the program did not answer an earlier message"))
+        } else if let Some(unasked) = process.first_unasked().await {
+            Err(self.spoil(&unasked))
         } else {
             match timeout(self.limit, process.talk(&line.to_string())).await {
-                Ok(Ok(Some(reply))) => self.read(&reply),
+                Ok(Ok(Some(reply))) => self.read(&reply, &request.id.conversation),
                 Ok(Ok(None)) => Err(self.exited(&mut process, "closed its output").await),
                 Ok(Err(error)) => Err(self.exited(&mut process, &error.to_string()).await),
                 Err(_) => {
@@ -220,16 +241,56 @@ impl CommandModel {
             process.last = Some((request.id.conversation.clone(), request.id.step.clone(), answer.clone()));
         }
         if result.as_ref().is_err_and(|error| error.failure != Failure::Server) {
-            process.broken = true;
-            // Already ended is as good as killed.
-            drop(process.child.start_kill());
-            self.forget(self.name(&request.id.conversation));
-            match self.settings.lifetime {
-                CommandLifetime::PerConversation => drop(self.talked().remove(&request.id.conversation)),
-                CommandLifetime::Shared => self.talked().clear(),
-            }
+            self.give_up(&mut process, &request.id.conversation);
         }
         result
+    }
+
+    /// Ends a process that cannot be believed any more, with the conversations that it knew.
+    fn give_up(&self, process: &mut Process, conversation: &str) {
+        process.broken = true;
+        // Already ended is as good as killed.
+        drop(process.child.start_kill());
+        self.forget(self.name(conversation));
+        match self.settings.lifetime {
+            CommandLifetime::PerConversation => drop(self.talked().remove(conversation)),
+            CommandLifetime::Shared => {
+                let lost = self.error(
+                    Failure::Restart,
+                    "the program ended before it was seen that its answers were in order",
+                );
+                let told = std::mem::take(&mut *self.talked());
+                let mut spoiled = self.spoiled();
+                for other in told.into_keys() {
+                    spoiled.entry(other).or_insert_with(|| lost.clone());
+                }
+            }
+        }
+    }
+
+    /// Whatever the program said since it started may be an answer to something else: it counts for nobody who is
+    /// under way.
+    fn spoil(&self, line: &str) -> ModelError {
+        let error = self.surplus(line);
+        if self.settings.lifetime == CommandLifetime::Shared {
+            let told = self.talked().keys().cloned().collect::<Vec<_>>();
+            self.spoiled().extend(told.into_iter().map(|conversation| (conversation, error.clone())));
+        }
+        error
+    }
+
+    fn spoiled(&self) -> MutexGuard<'_, BTreeMap<String, ModelError>> {
+        self.spoiled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn surplus(&self, line: &str) -> ModelError {
+        let shown = one_line(line, 120);
+        self.error(
+            Failure::Protocol,
+            format!(
+                "the program wrote a line that nobody asked for: {shown}; it must write one line for each message and logs to standard error"
+            ),
+        )
     }
 
     async fn exited(&self, process: &mut Process, what: &str) -> ModelError {
@@ -251,7 +312,7 @@ impl CommandModel {
         self.error(Failure::Exited, format!("the program {what} ({status}){said}"))
     }
 
-    fn read(&self, line: &str) -> Result<Answer, ModelError> {
+    fn read(&self, line: &str, conversation: &str) -> Result<Answer, ModelError> {
         let value: Value = serde_json::from_str(line).map_err(|error| {
             let shown = one_line(line, 120);
             self.error(
@@ -259,6 +320,13 @@ impl CommandModel {
                 format!("a line that is no JSON ({error}): {shown}; logs belong on standard error"),
             )
         })?;
+        if let Some(other) = text_at(&value, "/conversation_id").filter(|id| *id != conversation) {
+            let other = one_line(other, 80);
+            return Err(self.error(
+                Failure::Protocol,
+                format!("the program answered for conversation `{other}` instead of `{conversation}`"),
+            ));
+        }
         if let Some(error) = value.get("error").filter(|error| !error.is_null()) {
             let text = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
             return Err(self.error(Failure::Server, format!("the program reports an error: {text}")));
@@ -279,7 +347,42 @@ impl CommandModel {
 }
 
 impl Process {
+    /// Something the program wrote before it is asked.
+    async fn first_unasked(&mut self) -> Option<String> {
+        let patience = if self.spoken_to { GLANCE } else { FIRST_WORDS };
+        self.unasked(patience).await
+    }
+
+    /// Something the program wrote without being asked, if it does so in this time. Its end is none.
+    async fn unasked(&mut self, patience: Duration) -> Option<String> {
+        let look = async {
+            loop {
+                let bytes = self.output.fill_buf().await.ok()?;
+                let shown = String::from_utf8_lossy(bytes).trim_start().to_owned();
+                if !shown.is_empty() {
+                    return Some(shown.lines().next().unwrap_or_default().to_owned());
+                }
+                let blank = bytes.len();
+                if blank == 0 {
+                    return None;
+                }
+                self.output.consume(blank);
+            }
+        };
+        timeout(patience, look).await.ok().flatten()
+    }
+
     async fn talk(&mut self, line: &str) -> std::io::Result<Option<String>> {
+        let asked = Instant::now();
+        self.spoken_to = true;
+        self.owes = true;
+        let answer = self.ask(line).await;
+        self.owes = false;
+        self.slowest = self.slowest.max(asked.elapsed());
+        answer
+    }
+
+    async fn ask(&mut self, line: &str) -> std::io::Result<Option<String>> {
         if let Some(input) = &mut self.input {
             input.write_all(line.as_bytes()).await?;
             input.write_all(b"\n").await?;
@@ -359,6 +462,7 @@ impl ChatModel for CommandModel {
     fn open<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<Option<String>, ModelError>> {
         Box::pin(async move {
             self.talked().remove(conversation);
+            self.spoiled().remove(conversation);
             if self.settings.lifetime == CommandLifetime::PerConversation {
                 // Dropping the earlier process ends it.
                 drop(self.forget(conversation));
@@ -372,18 +476,38 @@ impl ChatModel for CommandModel {
         true
     }
 
-    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
+    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<(), ModelError>> {
         Box::pin(async move {
-            self.talked().remove(conversation);
-            if self.settings.lifetime != CommandLifetime::PerConversation {
-                return;
+            let talked = self.talked().remove(conversation);
+            if let Some(error) = self.spoiled().remove(conversation) {
+                return Err(error);
             }
-            if let Some(process) = self.forget(conversation) {
-                let mut process = process.lock().await;
+            let shared = self.settings.lifetime == CommandLifetime::Shared;
+            let name = self.name(conversation);
+            let process = if shared { self.find(name) } else { self.forget(name) };
+            let Some(process) = process else { return Ok(()) };
+            let mut process = process.lock().await;
+            // An answer that was not waited for is late, not surplus.
+            let in_order = talked.is_some() && !process.owes && !process.broken;
+            let slow = process.slowest.saturating_mul(2);
+            let patience = if shared {
+                slow.max(LAST_WORDS)
+            } else {
                 // The end of its input tells a well-behaved program to end; the others are killed on drop.
                 drop(process.input.take());
+                slow.max(GRACE)
+            };
+            let unasked =
+                if in_order { process.unasked(patience.min(self.limit.max(GRACE))).await } else { None };
+            if let Some(line) = unasked {
+                let error = self.spoil(&line);
+                self.give_up(&mut process, conversation);
+                return Err(error);
+            }
+            if !shared {
                 drop(timeout(GRACE, process.child.wait()).await);
             }
+            Ok(())
         })
     }
 }

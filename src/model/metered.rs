@@ -55,7 +55,7 @@ impl ChatModel for Metered {
         self.inner.opens()
     }
 
-    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
+    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<(), ModelError>> {
         self.inner.close(conversation)
     }
 }

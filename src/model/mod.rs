@@ -403,8 +403,11 @@ pub trait ChatModel: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Ends the conversation on the other side; failures only warn.
-    fn close<'a>(&'a self, _conversation: &'a str) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
+    /// Ends the conversation on the other side.
+    ///
+    /// # Errors
+    /// Only what makes the replies doubtful: that the other side could not be told of the end is a warning.
+    fn close<'a>(&'a self, _conversation: &'a str) -> BoxFuture<'a, Result<(), ModelError>> {
+        Box::pin(std::future::ready(Ok(())))
     }
 }

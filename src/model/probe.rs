@@ -101,7 +101,8 @@ pub async fn probe(role: Role, model: &dyn ChatModel) -> Probe {
         Err(error) => Err(error),
     };
     let latency = started.elapsed();
-    model.close(CONVERSATION).await;
+    let closed = model.close(CONVERSATION).await;
+    let result = result.and_then(|exchange| closed.map(|()| exchange));
     let structured = match (&request.answer, &result) {
         (Some(format), Ok(exchange)) if holds(&exchange.text, format) => Structured::Held,
         (Some(_), Ok(_)) => Structured::NotHeld,

@@ -126,8 +126,9 @@ pub async fn hold(
         call,
     };
     let result = held.run().await;
-    setting.candidate.close(&held.call).await;
+    let closed = setting.candidate.close(&held.call).await;
     let end = result?;
+    closed.map_err(failed)?;
     Ok(Transcript {
         id: cell.id.clone(),
         persona: persona.name.clone(),

@@ -355,6 +355,8 @@ pub struct Journaled {
 
 /// The step of a record that holds the greeting of a stateful chatbot.
 const OPEN: &str = "open";
+/// The step of what makes the replies of a finished conversation worthless.
+const CLOSE: &str = "close";
 
 impl Journaled {
     /// Puts the journal in front of a model. Calls that it answers are metered as what they were: part of this run.
@@ -372,9 +374,10 @@ impl Journaled {
         self.resumed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn opening_key(&self, conversation: &str) -> String {
+    /// Of what happens once in a conversation.
+    fn conversation_key(&self, what: &str, conversation: &str) -> String {
         let identity = self.inner.identity();
-        sha256_of_parts([OPEN, &identity.provider, &identity.model, &identity.settings, conversation])
+        sha256_of_parts([what, &identity.provider, &identity.model, &identity.settings, conversation])
     }
 
     /// Everything that reaches the provider, and who the provider is.
@@ -448,24 +451,15 @@ impl ChatModel for Journaled {
             if !self.inner.opens() {
                 return self.inner.open(conversation).await;
             }
-            let key = self.opening_key(conversation);
+            let key = self.conversation_key(OPEN, conversation);
             if let Some(opened) = self.journal.lookup(&key) {
                 // It is opened on the other side when the first message goes there, if one does.
                 self.resumed().insert(conversation.to_owned());
                 return Ok((opened.outcome == Outcome::Reply).then_some(opened.text));
             }
             let greeting = self.inner.open(conversation).await?;
-            let exchange = Exchange {
-                outcome: if greeting.is_some() { Outcome::Reply } else { Outcome::Empty },
-                text: greeting.clone().unwrap_or_default(),
-                usage: None,
-                thinking: None,
-                finish: None,
-                cost: None,
-                model: None,
-                attempts: 1,
-                origin: Origin::Live,
-            };
+            let outcome = if greeting.is_some() { Outcome::Reply } else { Outcome::Empty };
+            let exchange = own_exchange(outcome, greeting.clone().unwrap_or_default());
             let (conversation, step) = (conversation.to_owned(), OPEN.to_owned());
             self.journal.append(&Record { key, conversation, step, draw: 1, exchange }).map_err(
                 |message| ModelError {
@@ -483,9 +477,39 @@ impl ChatModel for Journaled {
         self.inner.opens()
     }
 
-    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
-        self.resumed().remove(conversation);
-        self.inner.close(conversation)
+    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<(), ModelError>> {
+        Box::pin(async move {
+            self.resumed().remove(conversation);
+            // Its replies are in the journal: that they are worth nothing must be too.
+            let key = self.conversation_key(CLOSE, conversation);
+            let failed =
+                |failure, message| ModelError { role: Role::Candidate, failure, message, attempts: 0 };
+            if let Some(spoiled) = self.journal.lookup(&key) {
+                return Err(failed(Failure::Protocol, spoiled.text));
+            }
+            let Err(error) = self.inner.close(conversation).await else { return Ok(()) };
+            let exchange = own_exchange(Outcome::Empty, error.message.clone());
+            let (conversation, step) = (conversation.to_owned(), CLOSE.to_owned());
+            self.journal
+                .append(&Record { key, conversation, step, draw: 1, exchange })
+                .map_err(|message| failed(Failure::Cancelled, message))?;
+            Err(error)
+        })
+    }
+}
+
+/// What is no call of a model but is kept like one.
+fn own_exchange(outcome: Outcome, text: String) -> Exchange {
+    Exchange {
+        outcome,
+        text,
+        usage: None,
+        thinking: None,
+        finish: None,
+        cost: None,
+        model: None,
+        attempts: 1,
+        origin: Origin::Live,
     }
 }
 

@@ -277,11 +277,11 @@ impl ChatModel for HttpModel {
         self.settings.start.is_some()
     }
 
-    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, ()> {
+    fn close<'a>(&'a self, conversation: &'a str) -> BoxFuture<'a, Result<(), ModelError>> {
         Box::pin(async move {
-            let Some(session) = self.sessions().remove(conversation) else { return };
+            let Some(session) = self.sessions().remove(conversation) else { return Ok(()) };
             if self.settings.end.is_none() {
-                return;
+                return Ok(());
             }
             let values = self.values(&session);
             let build = |_: &Adapted| self.request(Part::End, &values, &session);
@@ -296,6 +296,7 @@ impl ChatModel for HttpModel {
                     format!("the conversation was not ended on the chatbot's side: {}", error.message);
                 self.caller.events.send(ModelEvent::Warning { role: self.role, message });
             }
+            Ok(())
         })
     }
 }

@@ -577,3 +577,26 @@ async fn b55_each_role_pays_for_its_own_model() {
 fn long_characters() -> &'static str {
     "\u{1F9D1}\u{200D}\u{1F680}\u{C218}\u{1109}\u{116E}e\u{301}\u{1F1E9}\u{1F1EA}\u{FE0F}"
 }
+
+/// The surplus line comes out after the last reply, which is in the journal by then: going on must not make it good.
+#[cfg(unix)]
+#[test]
+fn a_conversation_that_was_spoiled_at_its_end_stays_so_when_the_run_goes_on() {
+    let place = Place::new();
+    place.write(
+        "bot.sh",
+        "while read -r line; do echo '{\"text\": \"I hear you.\"}'; done\necho '{\"text\": \"Goodbye\"}'\n",
+    );
+    let command = "  provider: command\n  model: bot\n  command: { argv: [sh, bot.sh] }\n";
+    let sweep = "sweep: { sample: 1, max_messages: 4, restarts: 1 }\n";
+    place.write(
+        "vera-gate.yaml",
+        &format!("user: scripted/person\ncandidate:\n{command}judge: scripted/rules\n{sweep}"),
+    );
+    for _ in 0..2 {
+        place.exits(3, &["run", "--run", "r"]);
+        let plan = super::json(&place.path().join("r/plan.json"));
+        let status = plan["conversations"][0]["status"].to_string();
+        assert!(status.contains("nobody asked for") && status.contains("Goodbye"), "{status}");
+    }
+}

@@ -115,7 +115,7 @@ async fn a_conversation_is_opened_talked_through_and_ended() {
         assert_eq!(exchange.usage.map(|u| (u.input, u.output)), Some((5, 2)));
         assert_eq!(exchange.model.as_deref(), Some("b42"));
     }
-    model.close("p1/r1").await;
+    model.close("p1/r1").await.unwrap();
     let seen = server.seen();
     let paths: Vec<String> = seen.iter().map(|s| format!("{} {}", s.method, s.path)).collect();
     assert_eq!(paths, ["POST /start", "POST /turn/s%2F1", "POST /turn/s%2F1", "DELETE /end/s%2F1"]);
@@ -413,7 +413,7 @@ async fn an_end_that_fails_only_warns() {
     let (context, events) = context();
     let model = connected(Role::Candidate, &settings(stateful(&server)), &context);
     model.reply(&turn(1)).await.unwrap();
-    model.close("p1/r1").await;
+    model.close("p1/r1").await.unwrap();
     assert_eq!(server.of("end").len(), 1);
     let events = events.lock().unwrap();
     assert!(matches!(events.last(), Some(ModelEvent::Warning { .. })), "{events:?}");

@@ -70,7 +70,7 @@ async fn each_conversation_has_its_process() {
     model.open("a").await.unwrap();
     let exchange = model.reply(&turn("a", 1)).await.unwrap();
     assert_eq!((exchange.text.as_str(), exchange.usage.map(|u| u.input)), ("1", Some(3)));
-    model.close("a").await;
+    model.close("a").await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -139,4 +139,61 @@ async fn a_program_that_does_not_exist_stops_the_run() {
     assert!(
         connect(Role::Candidate, &settings, &context()).unwrap_err().to_string().contains("command.argv")
     );
+}
+
+/// Each answer would be filed under the next message, and the last one never read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_that_nobody_asked_for_spoils_the_conversation() {
+    let echoes = r#"while read -r line; do echo "{\"text\":\"reply\"}"; done"#;
+    let greets = format!(r#"echo '{{"text":"Welcome"}}'; {echoes}"#);
+    let doubles = r#"while read -r line; do echo "{\"text\":\"a\"}"; echo "{\"text\":\"b\"}"; done"#;
+    // So slow that the greeting passes for the first answer.
+    let slow = format!(r#"sleep 0.4; echo '{{"text":"Welcome"}}'; {echoes}"#);
+    let farewell = format!(r#"{echoes}; echo '{{"text":"bye"}}'"#);
+    for lifetime in [CommandLifetime::PerConversation, CommandLifetime::Shared] {
+        for script in [greets.as_str(), doubles, slow.as_str(), farewell.as_str()] {
+            if script == farewell && lifetime == CommandLifetime::Shared {
+                continue;
+            }
+            let model = connected(Role::Candidate, &settings(script, lifetime), &context());
+            model.open("a").await.unwrap();
+            let error = match model.reply(&turn("a", 1)).await {
+                Ok(_) => model.close("a").await.unwrap_err(),
+                Err(error) => error,
+            };
+            let said = error.failure == Failure::Protocol && error.message.contains("nobody asked for");
+            assert!(said, "{script}: {error}");
+        }
+        // One line for each message is what is wanted, and a blank line is none.
+        let blank = format!("echo; {echoes}");
+        let model = connected(Role::Candidate, &settings(&blank, lifetime), &context());
+        model.open("a").await.unwrap();
+        assert_eq!(model.reply(&turn("a", 1)).await.unwrap().text, "reply");
+        model.close("a").await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_surplus_line_is_found_before_the_next_message() {
+    let script = r#"read -r line; echo '{"text":"1"}'; echo '{"text":"2"}'; exec sleep 20"#;
+    let model = connected(Role::Candidate, &settings(script, CommandLifetime::Shared), &context());
+    assert_eq!(model.reply(&turn("a", 1)).await.unwrap().text, "1");
+    let error = model.reply(&turn("b", 1)).await.unwrap_err();
+    assert!(error.message.contains(r#"nobody asked for: {"text":"2"}"#), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_for_another_conversation_is_none() {
+    for (id, fine) in [("a", true), ("b", false)] {
+        let script = format!(r#"read -r line; echo '{{"text":"x","conversation_id":"{id}"}}'"#);
+        let model = connected(Role::Candidate, &settings(&script, CommandLifetime::Shared), &context());
+        let reply = model.reply(&turn("a", 1)).await;
+        assert_eq!(reply.is_ok(), fine, "{reply:?}");
+        if let Err(error) = reply {
+            assert!(
+                error.failure == Failure::Protocol && error.message.contains("`b` instead of `a`"),
+                "{error}"
+            );
+        }
+    }
 }
