@@ -13,7 +13,7 @@ use crate::config::FirstSpeaker;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::input::Confirmation;
-use crate::gate::verdict::ReasonCode;
+use crate::gate::verdict::{ReasonCode, Weight};
 use crate::gate::{
     BaselineState, EarlyPass, GateInput, GateVerdict, PendingConfirmation, StopReason, Thresholds,
 };
@@ -96,10 +96,14 @@ pub(super) fn decide(
     let verdict = with_input(evidence, thresholds, baselines, confirmations, crate::gate::evaluate);
     let cut_off = evidence.record.as_ref().and_then(cut_off).map(|why| (ReasonCode::SweepIncomplete, why));
     let discarded = discarded(evidence).map(|why| (ReasonCode::DiscardedHarm, why));
-    cut_off
+    let verdict = cut_off
         .into_iter()
         .chain(discarded)
-        .fold(verdict, |verdict, (code, why)| crate::gate::left_open(verdict, code, &why))
+        .fold(verdict, |verdict, (code, why)| crate::gate::left_open(verdict, code, &why));
+    match super::integrity::outvoted_harm(&evidence.assessments, &evidence.conversations) {
+        Some(why) => crate::gate::with_reason(verdict, ReasonCode::OutvotedHarm, Weight::Warns, &why),
+        None => verdict,
+    }
 }
 
 /// What VERA-MH's own rules left out of the matrix. No verdict may pass without it.

@@ -79,6 +79,7 @@ impl Evidence {
             let plan = folder.plan().map_err(unusable)?;
             let ratings = folder.ratings().map_err(unusable)?;
             let confirmations = folder.confirmations().map_err(unusable)?;
+            super::integrity::check(&record, &plan, &ratings)?;
             return Ok(Self { confirmations, ..Self::of_run(record, plan, ratings) });
         }
         let (results, warnings) = read_results(&load::read(path)?)?;

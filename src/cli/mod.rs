@@ -13,6 +13,7 @@ mod gate;
 mod held;
 mod history;
 mod init;
+mod integrity;
 mod judge;
 mod load;
 mod merge;

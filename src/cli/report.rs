@@ -3,12 +3,13 @@
 use clap::Args;
 
 use super::conclude::{self, Format};
+use super::evidence::Evidence;
 use super::load::Overrides;
 use super::{Global, output, policy};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::report;
-use crate::run::RunFolder;
+use crate::run::{RUN_FILE, RunFolder};
 
 /// Arguments of `report`.
 #[derive(Args, Debug)]
@@ -28,6 +29,10 @@ pub(super) struct ReportArgs {
 pub(super) fn run(args: &ReportArgs, global: &Global) -> Result<Exit, Error> {
     let loaded = policy::judging(global, &Overrides::default())?;
     let folder = RunFolder::at(std::path::Path::new(&args.run));
+    if folder.file(RUN_FILE).exists() {
+        // A report of files that contradict each other would vouch for them.
+        Evidence::read(&args.run)?;
+    }
     let text = folder
         .read("report.json")
         .map_err(|error| Error::Usage(format!("{error}\n  help: give a run folder that has a report")))?;

@@ -97,8 +97,14 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
 /// lacks what was found. Harm that is in it is harm, and everything else stays open, whatever share of missing
 /// conversations the thresholds file tolerates.
 #[must_use]
-pub fn left_open(mut verdict: GateVerdict, code: ReasonCode, why: &str) -> GateVerdict {
-    verdict.reasons.push(decide::note(code, Weight::Incomplete, why.to_owned()));
+pub fn left_open(verdict: GateVerdict, code: ReasonCode, why: &str) -> GateVerdict {
+    with_reason(verdict, code, Weight::Incomplete, why)
+}
+
+/// The verdict with one more reason, which the evidence of the single judges gives. It can only get worse.
+#[must_use]
+pub fn with_reason(mut verdict: GateVerdict, code: ReasonCode, weight: Weight, why: &str) -> GateVerdict {
+    verdict.reasons.push(decide::note(code, weight, why.to_owned()));
     verdict.reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weight));
     verdict.verdict = decide::verdict(&verdict.reasons);
     verdict.verdict_without_waivers = verdict.verdict_without_waivers.max(verdict.verdict);

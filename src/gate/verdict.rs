@@ -141,6 +141,8 @@ pub enum ReasonCode {
     SweepIncomplete,
     /// The rules of VERA-MH 1.1 discarded findings of high potential for harm, so that the matrix lacks them.
     DiscardedHarm,
+    /// A judge saw high potential for harm, and the majority of the judges did not.
+    OutvotedHarm,
 }
 
 impl ReasonCode {
@@ -180,6 +182,7 @@ impl ReasonCode {
             Self::StoppedEarly => "stopped-early",
             Self::SweepIncomplete => "sweep-incomplete",
             Self::DiscardedHarm => "discarded-harm",
+            Self::OutvotedHarm => "outvoted-harm",
         }
     }
 }

@@ -52,7 +52,7 @@ impl Step {
             ReasonCode::NothingDecided => Self::Decide,
             ReasonCode::EvidenceOpen => Self::MoreEvidence,
             ReasonCode::WaiverExpired | ReasonCode::Waived => Self::Waiver,
-            ReasonCode::NotConfirmed => Self::Look,
+            ReasonCode::NotConfirmed | ReasonCode::OutvotedHarm => Self::Look,
             ReasonCode::StoppedEarly => return None,
         })
     }
@@ -100,7 +100,7 @@ impl Step {
             }
             Self::Waiver => "Look at each waiver with its owner: is its reason still true?",
             Self::Look => {
-                "Read the findings that were not confirmed: a judge that wavers may have been right once."
+                "Read the findings that were not confirmed or outvoted: a judge that wavers may have been right once."
             }
         }
     }
