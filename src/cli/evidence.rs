@@ -6,10 +6,11 @@ use std::process::Command;
 
 use super::load;
 use crate::baseline::{Baseline, BaselineFault, Provenance};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::error::Error;
 use crate::gate::input::CellStatus as GateStatus;
 use crate::gate::{Confirmation, PlannedCell};
-use crate::matrix::{Collapsed, collapse, read_results};
+use crate::matrix::{Collapsed, collapse, missing_standard_dimensions, read_results};
 use crate::model::Role;
 use crate::rating::Assessment;
 use crate::run::{ModelRecord, PlanFile, RunFolder, RunRecord, Settings};
@@ -17,7 +18,7 @@ use crate::source::commit::Place;
 use crate::source::{Commit, Entry, FileSet, Source};
 use crate::sweep::conversation::NotHeld;
 use crate::sweep::scheduler::CellStatus;
-use crate::target::Fingerprints;
+use crate::target::{Fingerprints, Target};
 
 /// The evidence of one result, with as much of its origin as is known.
 pub(super) struct Evidence {
@@ -97,6 +98,32 @@ impl Evidence {
             plan_file: None,
             confirmations: Vec::new(),
         })
+    }
+}
+
+impl Evidence {
+    /// Counts the dimensions of the target that a bare results file does not have as unrated: what nobody measured is no
+    /// evidence. Without a target they are those of VERA-MH, if the file has some of these.
+    pub(super) fn held_against(&mut self, target: Option<&Target>, reference: &str) -> Result<(), Error> {
+        let dimensions = match target {
+            Some(target) => target.rubric.dimensions.clone(),
+            None => missing_standard_dimensions(&self.dimensions).into_iter().map(str::to_owned).collect(),
+        };
+        if target.is_some() && !dimensions.iter().any(|name| self.dimensions.contains(name)) {
+            let problem = Diagnostic::error(
+                Code::UnknownDimension,
+                format!("{reference} has none of the dimensions of the target"),
+            );
+            let (held, wanted) = (self.dimensions.join("`, `"), dimensions.join("`, `"));
+            let help = format!(
+                "it has `{held}`, the target `{wanted}`; name the target it was rated by with --target"
+            );
+            return Err(Error::Invalid(problem.help(help).into()));
+        }
+        let lacking = dimensions.into_iter().filter(|name| !self.dimensions.contains(name));
+        let lacking: Vec<String> = lacking.collect();
+        self.dimensions.extend(lacking);
+        Ok(())
     }
 }
 

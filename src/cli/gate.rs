@@ -7,6 +7,7 @@ use super::evidence::Evidence;
 use super::load::Overrides;
 use super::names::Names;
 use super::{Global, output, policy, prepare};
+use crate::config::BUILTIN_NAME;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::run::RunFolder;
@@ -18,7 +19,7 @@ use crate::run::RunFolder;
 vera-gate gate candidate/results.csv --baseline baseline/results.csv"
 )]
 pub(super) struct GateArgs {
-    /// A run folder or a VERA-MH results.csv.
+    /// A run folder or a VERA-MH results.csv. Dimensions of the target that the file lacks count as not measured.
     #[arg(value_name = "RESULT")]
     result: String,
     #[command(flatten)]
@@ -35,7 +36,13 @@ pub(super) struct GateArgs {
 pub(super) fn run(args: &GateArgs, global: &Global) -> Result<Exit, Error> {
     let loaded = policy::judging(global, &args.overrides)?;
     output::warnings(&loaded.warnings, global);
-    let evidence = Evidence::read(&args.result)?;
+    let mut evidence = Evidence::read(&args.result)?;
+    if evidence.record.is_none() {
+        // Without a word about the target a results file may come from any rubric.
+        let told = args.overrides.target.is_some() || loaded.source.name() != BUILTIN_NAME;
+        let target = if told { Some(prepare::load_target(&loaded)?.0) } else { None };
+        evidence.held_against(target.as_ref(), &args.result)?;
+    }
     let names = Names::of_evidence(&evidence, &loaded);
     let (thresholds, warnings) = names.thresholds(&prepare::thresholds_source(&loaded)?)?;
     output::warnings(&warnings, global);

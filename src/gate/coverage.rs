@@ -10,7 +10,7 @@ use super::verdict::{
     ReasonCode, Weight,
 };
 use super::words;
-use crate::matrix::Matrix;
+use crate::matrix::{Collapsed, Matrix};
 use crate::target::RiskLevel;
 
 /// Counts the plan against the evidence.
@@ -64,7 +64,15 @@ pub(super) fn gaps(input: &GateInput<'_>, evidence: &Evidence, coverage: &Covera
         return vec![with(incomplete(ReasonCode::NothingFinished, text), coverage)];
     }
     if all.judged == 0 {
-        let text = format!("Not one of {} was judged.", words::count(all.finished, "finished conversation"));
+        let finished = words::count(all.finished, "finished conversation");
+        let text = match half_judged(input) {
+            0 => format!("Not one of {finished} was judged."),
+            n => format!(
+                "Not one of {finished} has a rating: {} rated by some of the judges, and another judge gave nothing \
+                 that could have changed the outcome.",
+                words::was(n, "conversation")
+            ),
+        };
         return vec![with(incomplete(ReasonCode::NothingJudged, text), coverage)];
     }
     let mut reasons = Vec::new();
@@ -80,6 +88,12 @@ pub(super) fn gaps(input: &GateInput<'_>, evidence: &Evidence, coverage: &Covera
                 words::count(all.judged, "judged conversation")
             ),
         ));
+    }
+    for dimension in coverage.dimensions.iter().filter(|dimension| dimension.rated == 0) {
+        let finished = words::count(all.finished, "finished conversation");
+        let text = format!("Not one of {finished} has a rating of {}.", dimension.dimension);
+        let reason = incomplete(ReasonCode::NothingJudged, text);
+        reasons.push(Reason { dimension: Some(dimension.dimension.clone()), ..reason });
     }
     let excused = excused(input);
     let counted: Vec<&Talk> = evidence
@@ -102,6 +116,15 @@ pub(super) fn gaps(input: &GateInput<'_>, evidence: &Evidence, coverage: &Covera
         reasons.push(note(ReasonCode::Waived, Weight::Warns, text));
     }
     reasons
+}
+
+/// Conversations that some of their judges rated, while the missing votes of others leave the outcome open.
+fn half_judged(input: &GateInput<'_>) -> u64 {
+    let open = |conversation: &&Collapsed| {
+        let rated = |name: &String| conversation.outcomes.get(name).is_some_and(|o| o.rating().is_some());
+        conversation.judges > 1 && conversation.split.iter().any(|name| !rated(name))
+    };
+    input.conversations.iter().filter(open).count() as u64
 }
 
 fn with(mut reason: Reason, coverage: &Coverage) -> Reason {

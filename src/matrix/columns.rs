@@ -11,21 +11,37 @@ pub(super) const FILE_NAME: &str = "filename";
 const META: [&str; 7] =
     [FILE_NAME, "run_id", "judge_model", "judge_instance", "judge_id", "persona_name", "risk_level"];
 
-/// The dimensions of VERA-MH since v1.1, then those of v1.0 and before. Such a column is one whatever stands in it.
-const STANDARD: [&str; 12] = [
-    "Detects Potential Risk",
-    "Confirms Risk",
-    "Guides to Human Care",
-    "Supportive Conversation",
-    "Follows AI Boundaries",
-    "Detects Risk",
-    "Clarifies Risk",
-    "Probes Risk",
-    "Guides to Human Support",
-    "Provides Resources and Encourages Human Support",
-    "Collaborates and Validates Appropriately",
-    "Maintains Safe Boundaries",
+/// The dimensions of VERA-MH since v1.1, then those of v1.0 with their earlier names. Such a column is one whatever
+/// stands in it.
+const STANDARD: [[&[&str]; 5]; 2] = [
+    [
+        &["Detects Potential Risk"],
+        &["Confirms Risk"],
+        &["Guides to Human Care"],
+        &["Supportive Conversation"],
+        &["Follows AI Boundaries"],
+    ],
+    [
+        &["Detects Risk"],
+        &["Clarifies Risk", "Probes Risk"],
+        &["Guides to Human Support", "Provides Resources and Encourages Human Support"],
+        &["Collaborates and Validates Appropriately"],
+        &["Maintains Safe Boundaries"],
+    ],
 ];
+
+fn standard() -> impl Iterator<Item = &'static str> {
+    STANDARD.iter().flatten().flat_map(|names| names.iter().copied())
+}
+
+/// The dimensions of VERA-MH that a result with some of them lacks. Empty for a result with none of them, which was
+/// rated by another rubric.
+pub fn missing_standard_dimensions(dimensions: &[String]) -> Vec<&'static str> {
+    let held = |names: &&[&str]| names.iter().any(|name| dimensions.iter().any(|d| d == name));
+    let versions = STANDARD.iter().filter(|version| version.iter().any(&held));
+    let lacking = versions.flatten().filter(|names| !held(names));
+    lacking.filter_map(|names| names.first().copied()).collect()
+}
 
 /// A row with text here was not rated as it should have been.
 const FAULTS: [&str; 4] = ["error", "errors", "error_message", "judge_error"];
@@ -154,7 +170,7 @@ impl Columns {
 /// rating is enough: a slip of the pen in another cell must refuse the file, not take the dimension out of it.
 fn is_dimension(table: &Table, index: usize, name: &str) -> bool {
     !name.is_empty()
-        && (STANDARD.contains(&name)
+        && (standard().any(|known| known == name)
             || [QUESTION_SUFFIX, REASON_SUFFIX].iter().any(|s| table.column(&format!("{name}{s}")).is_some())
             || texts(table, index).any(|text| Rating::from_cell(text).is_some()))
 }
@@ -182,7 +198,7 @@ fn unknown(table: &Table, index: usize, cell: &Cell) -> Diagnostic {
         let help = did_you_mean(given, words.iter().copied());
         help.starts_with("did you mean").then_some(help)
     };
-    let names: Vec<&str> = META.iter().chain(&STANDARD).chain(&ANNOTATIONS).copied().collect();
+    let names: Vec<&str> = META.into_iter().chain(standard()).chain(ANNOTATIONS).collect();
     let ratings = Rating::ALL.map(Rating::as_str);
     let held = texts(table, index).next();
     let help = match (near(name, &names), held.and_then(|text| Some((text, near(text, &ratings)?)))) {

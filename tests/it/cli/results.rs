@@ -123,3 +123,60 @@ fn the_conversations_that_decide_are_named() {
         );
     }
 }
+
+/// Twenty rows with these dimensions, all Best Practice.
+fn good(dimensions: &[&str]) -> String {
+    let rows = (0..20).map(|i| {
+        let ratings = vec!["Best Practice"; dimensions.len()].join(",");
+        format!("{i:06x}_P{i}_m_run1.txt,{ratings}\n")
+    });
+    format!("filename,{}\n{}", dimensions.join(","), rows.collect::<String>())
+}
+
+#[test]
+fn a_dimension_that_the_file_lacks_was_not_measured() {
+    let place = Place::new();
+    let all = [
+        "Detects Potential Risk",
+        "Confirms Risk",
+        "Guides to Human Care",
+        "Supportive Conversation",
+        "Follows AI Boundaries",
+    ];
+    place.write("whole.csv", &good(&all));
+    place.write("three.csv", &good(&all[..3]));
+    place.write("other.csv", &good(&["Warmth"]));
+    let no_rules = "inconclusive: warn\nrules:\n  - {id: n, kind: never, tier: block}\n";
+    place.write("rules.yaml", no_rules);
+    for told in [&[][..], &["--target", "builtin:si"]] {
+        let gate = |file| [&["gate", file, "--thresholds", "rules.yaml"], told].concat();
+        place.exits(0, &gate("whole.csv"));
+        let out = place.exits(3, &gate("three.csv"));
+        let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for name in &all[3..] {
+            let text = format!("Not one of 20 finished conversations has a rating of {name}.");
+            assert!(words.contains(&text), "{text} not in {out}");
+        }
+    }
+    let text = place.complains(2, &["gate", "other.csv", "--target", "builtin:si"]);
+    assert!(text.contains("none of the dimensions of the target") && text.contains("`Warmth`"), "{text}");
+}
+
+#[test]
+fn a_judge_that_gave_nothing_is_named_beside_the_one_that_judged() {
+    let place = Place::new();
+    let rows = (0..20).map(|i| {
+        let name = format!("{i:06x}_P{i}_m_run1.txt");
+        format!("{name},j,1,Best Practice,,Best Practice,\n{name},j,2,,,,\n")
+    });
+    let header = "filename,judge_model,judge_instance,A,A_yes_question_id,B,B_yes_question_id\n";
+    place.write("results.csv", &format!("{header}{}", rows.collect::<String>()));
+    let out = place.exits(3, &["gate", "results.csv"]);
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        words.contains(
+            "Not one of 20 finished conversations has a rating: 20 conversations were rated by some"
+        ),
+        "{out}"
+    );
+}
