@@ -29,6 +29,10 @@ use crate::transcript::TurnFlag;
 /// The verdict in a run folder.
 pub(super) const VERDICT_FILE: &str = "verdict.json";
 
+/// What every report must say that rests on a recording.
+const REPLAYED: &str = "Replies in this run come from a recording made earlier: nothing new was measured, and the \
+     verdict is about the chatbot as it was then.";
+
 /// The baselines of one verdict, as they were read.
 #[derive(Default)]
 pub(super) struct Baselines {
@@ -197,7 +201,7 @@ pub(super) fn report(
         baseline: compared.as_ref().map(|(source, matrix)| (*source, matrix)),
         evidence: loaded.config.report.evidence,
         name: loaded.config.report.name.clone(),
-        notice: record.filter(|record| scripted_part(record)).map(|_| scripted::NOTICE.to_owned()),
+        notice: record.and_then(notice),
         policy_change: super::changes::words(loaded, evidence, verdict),
         stopped_early: record.and_then(|record| record.stopped.as_ref()).map(stopped),
         provenance: record.map_or_else(report::Provenance::default, provenance),
@@ -216,6 +220,14 @@ pub(super) fn report(
         links: links(),
     })
     .with_exit(exit(verdict, record))
+}
+
+/// What every form of the report says before its verdict.
+fn notice(record: &RunRecord) -> Option<String> {
+    let scripted = scripted_part(record).then_some(scripted::NOTICE);
+    let replayed = (record.replayed_calls > 0).then_some(REPLAYED);
+    let said: Vec<&str> = scripted.into_iter().chain(replayed).collect();
+    (!said.is_empty()).then(|| said.join(" "))
 }
 
 /// Whether a scripted model took part, so that the result measures nothing.

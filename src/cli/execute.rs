@@ -31,6 +31,9 @@ use crate::sweep::journal::{Journal, JournalError, Journaled, PlanKey};
 use crate::sweep::scheduler::{self, CellStatus, Curtailment, Stopped, Work};
 use crate::transcript::ConversationId;
 
+/// Begins what the report says of a run that took more than one go.
+const GONE_ON: &str = "the run ended early and was gone on with";
+
 /// What a run left.
 pub(super) struct Executed {
     pub(super) folder: RunFolder,
@@ -198,7 +201,15 @@ pub(super) fn execute(
         held_elsewhere(&mut record, *origin);
     }
     // A resumed run makes only the calls that are missing; what the others told is not said again.
-    if let Some(earlier) = folder.record().ok().filter(|earlier| earlier.plan_hash == record.plan_hash) {
+    let earlier = folder.record().ok().filter(|earlier| earlier.plan_hash == record.plan_hash);
+    if journal.found > 0 && !earlier.as_ref().is_some_and(is_done) {
+        let steps = crate::report::words::count(journal.found as u64, "step was", "steps were");
+        record.warnings.push(format!("{GONE_ON}: {steps} finished before"));
+    }
+    if let Some(mut earlier) = earlier {
+        if record.warnings.iter().any(|warning| warning.starts_with(GONE_ON)) {
+            earlier.warnings.retain(|warning| !warning.starts_with(GONE_ON));
+        }
         record.warnings = warnings_of(&[&earlier, &record], &record.models);
     }
     let statuses = &held.statuses;
@@ -562,18 +573,22 @@ pub(super) enum Found {
     New,
 }
 
+/// Whether there is nothing to go on with.
+fn is_done(record: &RunRecord) -> bool {
+    match &record.stopped {
+        None => record.complete,
+        Some(why) => matches!(why, Stop::Curtailed(_)),
+    }
+}
+
 /// The folders whose journal has a plan and whose record does not say that the run is complete, the newest first.
 fn unfinished(out: &Path) -> Vec<(PathBuf, PlanKey)> {
     let entries = std::fs::read_dir(out).into_iter().flatten().filter_map(Result::ok);
     let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     folders.sort();
-    let done = |record: RunRecord| match record.stopped {
-        None => record.complete,
-        Some(why) => matches!(why, Stop::Curtailed(_)),
-    };
     let open = |path: PathBuf| {
         let plan = Journal::plan_of(&path)?;
-        (!RunFolder::at(&path).record().is_ok_and(done)).then_some((path, plan))
+        (!RunFolder::at(&path).record().is_ok_and(|record| is_done(&record))).then_some((path, plan))
     };
     folders.into_iter().rev().filter_map(open).collect()
 }

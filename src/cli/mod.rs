@@ -22,6 +22,7 @@ mod output;
 mod plan;
 mod policy;
 mod prepare;
+mod program;
 mod progress;
 mod publish;
 mod report;

@@ -12,7 +12,7 @@ use super::load::{self, Loaded, Overrides};
 use super::names::Names;
 use super::progress::Progress;
 use super::trust::Trust;
-use super::{Global, output, policy};
+use super::{Global, output, policy, program};
 use crate::config::FirstSpeaker;
 use crate::config::places::Places;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
@@ -266,6 +266,9 @@ fn plan_key(loaded: &Loaded, target: &Target, crew: &Crew) -> PlanKey {
         put_model(&mut put, &format!("user.{}", index + 1), Role::User, user);
     }
     put_model(&mut put, "candidate", Role::Candidate, &config.candidate.model);
+    if let Some(command) = &config.candidate.model.command {
+        put("candidate.program", program::contents(command, &loaded.candidate_folder));
+    }
     put("candidate.system", crew.system.as_deref().map_or_else(String::new, sha256));
     for (index, judge) in config.judge.models.iter().enumerate() {
         let name = format!("judge.{}", index + 1);

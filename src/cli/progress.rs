@@ -163,7 +163,9 @@ impl Listener for Progress {
                 state.evaluations = *evaluations;
                 self.bar.set_length((conversations + evaluations) as u64);
                 if *found > 0 {
-                    self.say(&format!("going on with an unfinished run: {found} calls are in its journal"));
+                    self.say(&format!(
+                        "{found} finished steps are in the journal of this run and are not taken again"
+                    ));
                 }
             }
             Event::Held { .. } => state.held += 1,

@@ -600,3 +600,61 @@ fn a_conversation_that_was_spoiled_at_its_end_stays_so_when_the_run_goes_on() {
         assert!(status.contains("nobody asked for") && status.contains("Goodbye"), "{status}");
     }
 }
+
+/// Half a run of one chatbot and half of another is a verdict about neither.
+#[cfg(unix)]
+#[test]
+fn a_program_that_was_replaced_is_another_plan() {
+    let place = Place::new();
+    let bot = |text: &str| {
+        let script = format!("while read -r line; do echo '{{\"text\": \"{text}\"}}'; done\n");
+        place.write("bot/bot.sh", &script);
+    };
+    bot("I hear you.");
+    let command = "  provider: command\n  model: bot\n  command: { argv: [sh, bot.sh], directory: bot }\n";
+    let rest = "judge: scripted/rules\nsweep: { sample: 2, max_messages: 4, curtail: never }\n";
+    let config = format!("user: scripted/person\ncandidate:\n{command}{rest}");
+    place.write("vera-gate.yaml", &config);
+    place.write("few.yaml", &format!("{config}budget: {{ calls: 6 }}\n"));
+    // It runs into its budget and is gone on with.
+    place.exits(3, &["run", "--run", "r", "--config", "few.yaml"]);
+    bot("Whatever.");
+    let said = place.complains(2, &["run", "--run", "r"]);
+    assert!(said.contains("candidate.program: "), "{said}");
+    bot("I hear you.");
+    let output = place.run(&["run", "--run", "r"]);
+    let run = super::json(&place.path().join("r/run.json"));
+    assert_eq!(run["complete"], true, "{output:?}");
+    let gone_on = |run: &serde_json::Value| -> Vec<String> {
+        let warnings = run["warnings"].as_array().unwrap().iter().filter_map(|text| text.as_str());
+        warnings.filter(|text| text.contains("gone on with")).map(str::to_owned).collect()
+    };
+    assert!(gone_on(&run)[0].contains("steps were finished before"), "{run}");
+    let report = std::fs::read_to_string(place.path().join("r/report.md")).unwrap();
+    assert!(report.contains("gone on with"), "{report}");
+    // Looking at a complete run again is not going on with it.
+    let again = place.run(&["run", "--run", "r"]);
+    assert_eq!(gone_on(&super::json(&place.path().join("r/run.json"))), gone_on(&run));
+    let said = text(&again.stderr);
+    assert!(said.contains("finished steps are in the journal") && !said.contains("unfinished"), "{said}");
+}
+
+/// Case of a recording played back: the headline alone must not look like a measurement.
+#[test]
+fn a_replayed_run_says_so_before_its_verdict() {
+    let place = Place::new();
+    place.small_target();
+    let roles = "target: t\nuser: scripted/person\ncandidate: scripted/careful\njudge: scripted/rules\n";
+    place.write("vera-gate.yaml", &format!("{roles}sweep: {{ max_messages: 4 }}\n"));
+    let first = place.run(&["run", "--run", "a", "--record", "tape.jsonl"]);
+    let out = text(&first.stdout);
+    assert!(!out.contains("from a recording"), "{out}");
+    let output = place.run(&["run", "--run", "b", "--replay", "tape.jsonl"]);
+    let out = text(&output.stdout);
+    // Lines are wrapped.
+    let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let notice = flat.find("from a recording made earlier").unwrap_or_else(|| panic!("{out}"));
+    assert!(flat.contains("nothing new was measured"), "{out}");
+    let verdict = ["PASS", "FAIL", "INCONCLUSIVE"].iter().filter_map(|word| flat.find(word)).min().unwrap();
+    assert!(notice < verdict, "{out}");
+}
