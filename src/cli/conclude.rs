@@ -65,8 +65,8 @@ impl Baselines {
 
     /// Refuses a run as its own baseline: no harm in it would ever be new.
     pub(super) fn are_others(&self, record: Option<&RunRecord>) -> Result<(), Error> {
-        let asked = [&self.pinned, &self.last_accepted].into_iter().flatten();
-        match asked.filter(|asked| record.is_some_and(|r| asked.run.as_ref() == Some(&r.run_id))).next() {
+        let mut asked = [&self.pinned, &self.last_accepted].into_iter().flatten();
+        match asked.find(|asked| record.is_some_and(|r| asked.run.as_ref() == Some(&r.run_id))) {
             Some(asked) => Err(Error::Usage(format!(
                 "the baseline `{}` is this run; a run cannot be compared with itself\n  help: give the run folder or \
                  the baseline file of an earlier run",

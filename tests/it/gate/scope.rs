@@ -9,7 +9,8 @@ const HEADER: &str =
 
 /// Twenty conversations with the same two ratings.
 fn twenty(a: &str, b: &str) -> (Vec<String>, Vec<Collapsed>) {
-    let rows: String = (0..20).map(|i| format!("{i:06x}_P{i}_m_run1.txt,r,j,1,0,{a},,{b},\n")).collect();
+    let rows: Vec<String> = (0..20).map(|i| format!("{i:06x}_P{i}_m_run1.txt,r,j,1,0,{a},,{b},\n")).collect();
+    let rows = rows.concat();
     let (results, _) = read_results(&Source::new("results.csv", format!("{HEADER}{rows}"))).unwrap();
     (results.dimensions, collapse(&results.rows))
 }
