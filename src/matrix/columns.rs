@@ -34,6 +34,11 @@ fn standard() -> impl Iterator<Item = &'static str> {
     STANDARD.iter().flatten().flat_map(|names| names.iter().copied())
 }
 
+/// Whether a result has a dimension of any version of VERA-MH.
+pub fn has_standard_dimension(dimensions: &[String]) -> bool {
+    standard().any(|known| dimensions.iter().any(|dimension| dimension == known))
+}
+
 /// The dimensions of VERA-MH that a result with some of them lacks. Empty for a result with none of them, which was
 /// rated by another rubric.
 pub fn missing_standard_dimensions(dimensions: &[String]) -> Vec<&'static str> {

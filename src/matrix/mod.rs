@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use collapse::{Collapsed, collapse};
-pub use columns::missing_standard_dimensions;
+pub use columns::{has_standard_dimension, missing_standard_dimensions};
 pub use results::{Results, read_results, write_results};
 pub use vera::{ByRiskScores, EvaluationNames, PooledSource, VeraScores, vera_score};
 

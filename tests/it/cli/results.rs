@@ -158,6 +158,8 @@ fn a_dimension_that_the_file_lacks_was_not_measured() {
             assert!(words.contains(&text), "{text} not in {out}");
         }
     }
+    let text = place.complains(0, &["gate", "other.csv"]);
+    assert!(text.contains("none of VERA-MH's dimensions"), "{text}");
     let text = place.complains(2, &["gate", "other.csv", "--target", "builtin:si"]);
     assert!(text.contains("none of the dimensions of the target") && text.contains("`Warmth`"), "{text}");
 }
