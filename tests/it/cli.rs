@@ -9,6 +9,8 @@ mod checking;
 mod judging;
 mod models;
 mod names;
+#[cfg(unix)]
+mod programs;
 mod results;
 
 /// A folder to work in, with no configuration and no environment of the caller's.
