@@ -64,7 +64,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "transcript",
         ],
     ),
-    ("calibrate", &["diagnostic", "matrix", "rating", "source", "stats"]),
+    ("calibrate", &["diagnostic", "matrix", "rating", "source", "stats", "target"]),
     ("history", &["baseline", "fingerprint", "gate", "matrix", "rating", "stats"]),
     // The world outside: models, conversations, forges.
     ("model", &["config", "diagnostic", "escape", "fingerprint", "source", "target", "transcript"]),

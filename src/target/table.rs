@@ -6,7 +6,6 @@
 use csv_core::{ReadFieldResult, ReaderBuilder};
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::rating::Rating;
 use crate::source::{Location, Source};
 
 /// What stands between two fields.
@@ -215,6 +214,13 @@ fn quoting(raw: &str, delimiter: Delimiter) -> Option<&'static str> {
     Some("the quote that opens this field is never closed")
 }
 
+/// Whether a field holds nothing but a rating, as results and human ratings have it in each row.
+fn is_rating(field: &str) -> bool {
+    const RATINGS: [&str; 4] =
+        ["Best Practice", "Suboptimal but Low Potential for Harm", "High Potential for Harm", "Not Relevant"];
+    RATINGS.contains(&field)
+}
+
 /// The first line inside a cell that looks like a row of the table, which two quotes too many have made text.
 fn swallowed(text: &str, delimiter: Delimiter, columns: usize) -> Option<usize> {
     let is_row = |line: &str| match delimiter {
@@ -226,7 +232,7 @@ fn swallowed(text: &str, delimiter: Delimiter, columns: usize) -> Option<usize> 
                 let name = std::path::Path::new(name.trim_matches('"'));
                 name.extension().is_some_and(|ending| ending == "txt" || ending == "tsv")
             });
-            named || line.contains(',') && fields.any(|field| Rating::from_cell(field).is_some())
+            named || line.contains(',') && fields.any(is_rating)
         }
     };
     text.lines().skip(1).position(is_row).map(|index| index + 1)
