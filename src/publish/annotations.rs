@@ -125,9 +125,9 @@ mod tests {
             title: "t".to_owned(),
             message: "m".to_owned(),
         };
-        let given = ["t.yaml", "/work/bot/conf/t.yaml", "/elsewhere/t.yaml", "../t.yaml"].map(at).to_vec();
+        let given = ["t.yaml", "/repo/bot/conf/t.yaml", "/elsewhere/t.yaml", "../t.yaml"].map(at).to_vec();
         let paths: Vec<String> =
-            in_repository(given, Path::new("/work/bot")).into_iter().map(|a| a.path).collect();
+            in_repository(given, Path::new("/repo/bot")).into_iter().map(|a| a.path).collect();
         assert_eq!(paths, ["t.yaml", "conf/t.yaml"]);
     }
 
