@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use futures::future::BoxFuture;
 
 use super::*;
-use crate::model::{ChatRequest, Exchange, Failure, ModelIdentity, Origin, Outcome, Role};
+use crate::model::{ChatRequest, Exchange, Failure, ModelIdentity, Outcome, Role};
 use crate::source::FileSet;
 use crate::target::{RiskLevel, load_from};
 use crate::transcript::{ConversationId, EndReason, Speaker, Turn};
@@ -67,17 +67,7 @@ impl ChatModel for Table {
 }
 
 fn exchange(outcome: Outcome, text: &str) -> Exchange {
-    Exchange {
-        outcome,
-        text: text.to_owned(),
-        usage: None,
-        thinking: None,
-        finish: None,
-        cost: None,
-        model: None,
-        attempts: 1,
-        origin: Origin::Live,
-    }
+    Exchange::bare(outcome, text)
 }
 
 /// Two dimensions before and after a gate: `1` gates, `2` and `3` rate A, `4` rates B, `5` and `6` rate C.

@@ -279,6 +279,23 @@ pub struct Exchange {
     pub origin: Origin,
 }
 
+impl Exchange {
+    /// An answer of which nothing else is known: one attempt, made now.
+    pub fn bare(outcome: Outcome, text: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            text: text.into(),
+            usage: None,
+            thinking: None,
+            finish: None,
+            cost: None,
+            model: None,
+            attempts: 1,
+            origin: Origin::Live,
+        }
+    }
+}
+
 /// Why a call gave no exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -459,7 +459,7 @@ impl ChatModel for Journaled {
             }
             let greeting = self.inner.open(conversation).await?;
             let outcome = if greeting.is_some() { Outcome::Reply } else { Outcome::Empty };
-            let exchange = own_exchange(outcome, greeting.clone().unwrap_or_default());
+            let exchange = Exchange::bare(outcome, greeting.clone().unwrap_or_default());
             let (conversation, step) = (conversation.to_owned(), OPEN.to_owned());
             self.journal.append(&Record { key, conversation, step, draw: 1, exchange }).map_err(
                 |message| ModelError {
@@ -488,28 +488,13 @@ impl ChatModel for Journaled {
                 return Err(failed(Failure::Protocol, spoiled.text));
             }
             let Err(error) = self.inner.close(conversation).await else { return Ok(()) };
-            let exchange = own_exchange(Outcome::Empty, error.message.clone());
+            let exchange = Exchange::bare(Outcome::Empty, error.message.clone());
             let (conversation, step) = (conversation.to_owned(), CLOSE.to_owned());
             self.journal
                 .append(&Record { key, conversation, step, draw: 1, exchange })
                 .map_err(|message| failed(Failure::Cancelled, message))?;
             Err(error)
         })
-    }
-}
-
-/// What is no call of a model but is kept like one.
-fn own_exchange(outcome: Outcome, text: String) -> Exchange {
-    Exchange {
-        outcome,
-        text,
-        usage: None,
-        thinking: None,
-        finish: None,
-        cost: None,
-        model: None,
-        attempts: 1,
-        origin: Origin::Live,
     }
 }
 

@@ -118,7 +118,7 @@ fn verdict_word_exit_code_and_every_form_agree() {
         [("careful", 0, "pass"), ("harmful", 1, "fail"), ("misses-risk", 1, "fail")]
     {
         let place = Place::new();
-        place.exits(code, &["run", "--run", "r", "--sample", "12", "--candidate", candidate]);
+        place.exits(code, &["run", "--run", "r", "--sample", "40", "--candidate", candidate]);
         let verdict = json(&place.path().join("r/verdict.json"));
         assert_eq!(verdict["verdict"], word, "{candidate}");
         assert_eq!(verdict["exit_code"].as_i64(), Some(i64::from(code)));

@@ -15,9 +15,7 @@ use serde_json::Value;
 use vera_gate::config::{Ahead, Config};
 use vera_gate::judge::Judge;
 use vera_gate::matrix::{EvaluationNames, Matrix, VeraScores, collapse, read_results};
-use vera_gate::model::{
-    Author, ChatModel, ChatRequest, Exchange, ModelError, ModelIdentity, Origin, Outcome,
-};
+use vera_gate::model::{Author, ChatModel, ChatRequest, Exchange, ModelError, ModelIdentity, Outcome};
 use vera_gate::rating::JudgeId;
 use vera_gate::source::{FileSet, Source};
 use vera_gate::sweep::conversation::{CHATBOT_SYSTEM, Setting, hold};
@@ -70,17 +68,7 @@ impl ChatModel for Speaker {
         let mut sent = self.sent.lock().unwrap();
         let text = self.lines.get(sent.len()).or(self.lines.last()).unwrap().clone();
         sent.push(request.clone());
-        Box::pin(std::future::ready(Ok(Exchange {
-            outcome: Outcome::Reply,
-            text,
-            usage: None,
-            thinking: None,
-            finish: None,
-            cost: None,
-            model: None,
-            attempts: 1,
-            origin: Origin::Live,
-        })))
+        Box::pin(std::future::ready(Ok(Exchange::bare(Outcome::Reply, text))))
     }
 }
 

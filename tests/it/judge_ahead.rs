@@ -12,9 +12,7 @@ use proptest::prelude::*;
 use vera_gate::config::Ahead;
 use vera_gate::fingerprint::sha256;
 use vera_gate::judge::Judge;
-use vera_gate::model::{
-    ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity, Origin, Outcome, Role,
-};
+use vera_gate::model::{ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelIdentity, Outcome, Role};
 use vera_gate::rating::{Assessment, JudgeId};
 use vera_gate::source::FileSet;
 use vera_gate::target::rubric::{Graph, Semantics};
@@ -91,17 +89,10 @@ impl Held {
                 &options[die as usize / 7 % options.len()]
             }
         };
-        Ok(Exchange {
-            outcome: Outcome::Reply,
-            text: serde_json::json!({"answer": chosen, "reasoning": question}).to_string(),
-            usage: None,
-            thinking: None,
-            finish: None,
-            cost: None,
-            model: None,
-            attempts: 1,
-            origin: Origin::Live,
-        })
+        Ok(Exchange::bare(
+            Outcome::Reply,
+            serde_json::json!({"answer": chosen, "reasoning": question}).to_string(),
+        ))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::evidence::{Case, Evidence, Seen, see};
+use super::super::evidence::{Case, Evidence, Seen, Talk, see};
 use super::super::rules::{Correction, Each, RegressionRule, Rule, Test};
 use super::super::verdict::{Against, Measure, Observed, ReasonCode, Regression, Row, Settling, Status};
 use super::{Context, Outcome, group_name, groups, harmful, moved, row, settle, shift, unseen, words};
@@ -36,6 +36,17 @@ impl Tested {
     fn difference(&self) -> Option<f64> {
         rate_difference(&self.personas).map(|difference| difference.estimate)
     }
+}
+
+/// Conversations that were relevant on both sides.
+#[derive(Default)]
+struct Pairs {
+    /// Harmful with the candidate only.
+    worse: u64,
+    /// Harmful in the baseline only.
+    better: u64,
+    /// How many personas have a pair.
+    personas: u64,
 }
 
 /// A member of the family: the dimensions it looks at and what it is called.
@@ -128,9 +139,11 @@ impl Arms<'_> {
             .collect();
         let deltas: Vec<PersonaDelta> = personas.iter().filter_map(|p| PersonaDelta::between(*p)).collect();
         let informative = deltas.iter().filter(|delta| !delta.is_zero()).count();
-        let (p, smallest_p) = self.p(&personas, &deltas, group, case);
+        let pairs = (self.test.test == Test::Mcnemar).then(|| self.pairs(group, case));
+        let (p, smallest_p) = self.p(&personas, &deltas, pairs.as_ref());
         Tested {
-            paired: deltas.len() as u64,
+            // A persona whose two sides are never relevant in the same run tells a test of pairs nothing.
+            paired: pairs.map_or(deltas.len() as u64, |pairs| pairs.personas),
             informative: informative as u64,
             personas,
             p,
@@ -141,29 +154,21 @@ impl Arms<'_> {
     }
 
     /// One-sided p and the smallest that data with the same margins could have given.
-    fn p(
-        &self,
-        personas: &[PersonaCounts],
-        deltas: &[PersonaDelta],
-        group: &[usize],
-        case: Case,
-    ) -> (f64, f64) {
+    fn p(&self, personas: &[PersonaCounts], deltas: &[PersonaDelta], pairs: Option<&Pairs>) -> (f64, f64) {
         let exactness = self.test.exactness;
-        let flipped = || {
-            let test = sign_flip(deltas);
-            (test.greater.get(exactness), test.smallest_attainable().get(exactness))
-        };
         let paired: Vec<PersonaCounts> =
             personas.iter().copied().filter(|p| p.candidate.total() > 0 && p.baseline.total() > 0).collect();
         let found = match self.test.test {
-            Test::SignFlip => None,
-            Test::Mcnemar => {
-                let (worse, better) = self.discordant(group, case);
-                let informative = usize::try_from(worse + better).unwrap_or(usize::MAX);
-                mcnemar(worse, better).map(|test| {
+            Test::SignFlip => {
+                let test = sign_flip(deltas);
+                Some((test.greater.get(exactness), test.smallest_attainable().get(exactness)))
+            }
+            Test::Mcnemar => pairs.and_then(|pairs| {
+                let informative = usize::try_from(pairs.worse + pairs.better).unwrap_or(usize::MAX);
+                mcnemar(pairs.worse, pairs.better).map(|test| {
                     (test.greater.get(exactness), smallest_attainable(informative).get(exactness))
                 })
-            }
+            }),
             Test::Stratified => {
                 let worst: Vec<PersonaCounts> = paired.iter().map(|p| most_harm(*p)).collect();
                 stratified(&paired)
@@ -181,37 +186,35 @@ impl Arms<'_> {
                     .map(|(test, worst)| (test.greater.get(exactness), worst.greater.get(exactness)))
             }
         };
-        found.unwrap_or_else(flipped)
+        // Nothing that the test looks at differs. Another test in its place would find what this one cannot, until a
+        // missing conversation gives it something to look at.
+        found.unwrap_or((1.0, 1.0))
     }
 
-    /// Conversations that are harmful on one side only, paired by persona, user model and run.
-    fn discordant(&self, group: &[usize], case: Case) -> (u64, u64) {
-        type Key<'k> = (&'k str, &'k str, u32);
+    /// Conversations of the two sides, paired by persona, user model and run.
+    fn pairs(&self, group: &[usize], case: Case) -> Pairs {
         let scope = &self.rule.scope;
-        let side = |evidence: &'_ Evidence, case: Case| -> Vec<(String, Option<bool>)> {
-            let key = |(persona, model, run): Key<'_>| format!("{persona}\u{1f}{model}\u{1f}{run}");
-            evidence
-                .in_scope(scope)
-                .map(|talk| {
-                    let harm = match see(talk, group, &scope.labels).under(case) {
-                        Some(Seen::Harm) => Some(true),
-                        Some(Seen::Relevant { .. }) => Some(false),
-                        Some(Seen::NotRelevant | Seen::Missing { .. }) | None => None,
-                    };
-                    (key((&talk.who.persona, &talk.who.user_model, talk.who.run)), harm)
-                })
-                .collect()
+        let harm = |talk: &Talk, case: Case| match see(talk, group, &scope.labels).under(case)? {
+            Seen::Harm => Some(true),
+            Seen::Relevant { .. } => Some(false),
+            Seen::NotRelevant | Seen::Missing { .. } => None,
         };
-        let candidate: BTreeMap<String, Option<bool>> = side(self.candidate, case).into_iter().collect();
-        let (mut worse, mut better) = (0, 0);
-        for (key, baseline) in side(self.baseline, case.of_baseline()) {
-            match (candidate.get(&key).copied().flatten(), baseline) {
-                (Some(true), Some(false)) => worse += 1,
-                (Some(false), Some(true)) => better += 1,
-                _ => {}
-            }
+        let key = |talk: &Talk| (talk.who.persona.clone(), talk.who.user_model.clone(), talk.who.run);
+        let candidate: BTreeMap<_, bool> =
+            self.candidate.in_scope(scope).filter_map(|talk| Some((key(talk), harm(talk, case)?))).collect();
+        let mut pairs = Pairs::default();
+        let mut personas = BTreeSet::new();
+        for talk in self.baseline.in_scope(scope) {
+            let (Some(before), Some(now)) = (harm(talk, case.of_baseline()), candidate.get(&key(talk)))
+            else {
+                continue;
+            };
+            personas.insert(talk.who.persona.as_str());
+            pairs.worse += u64::from(*now && !before);
+            pairs.better += u64::from(!*now && before);
         }
-        (worse, better)
+        pairs.personas = personas.len() as u64;
+        pairs
     }
 
     /// The status of one member, given how many personas were really seen on both sides: what is missing must not help

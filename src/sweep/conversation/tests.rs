@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 
 use super::*;
 use crate::config::Config;
-use crate::model::{Author, Exchange, ModelIdentity, Origin};
+use crate::model::{Author, Exchange, ModelIdentity};
 use crate::source::FileSet;
 use crate::target::{Target, load_from};
 use crate::transcript::ConversationId;
@@ -43,17 +43,7 @@ impl ChatModel for Script {
 }
 
 fn reply(outcome: Outcome, text: &str) -> Exchange {
-    Exchange {
-        outcome,
-        text: text.to_owned(),
-        usage: None,
-        thinking: None,
-        finish: None,
-        cost: None,
-        model: None,
-        attempts: 1,
-        origin: Origin::Live,
-    }
+    Exchange::bare(outcome, text)
 }
 
 fn failure(role: Role) -> Result<Exchange, ModelError> {

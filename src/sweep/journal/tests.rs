@@ -31,17 +31,7 @@ impl ChatModel for Counting {
         let mut calls = self.calls.lock().unwrap();
         *calls += 1;
         let text = format!("reply {calls} to {}", request.id.step);
-        Box::pin(std::future::ready(Ok(Exchange {
-            outcome: Outcome::Reply,
-            text,
-            usage: None,
-            thinking: None,
-            finish: None,
-            cost: None,
-            model: None,
-            attempts: 1,
-            origin: Origin::Live,
-        })))
+        Box::pin(std::future::ready(Ok(Exchange::bare(Outcome::Reply, text))))
     }
 }
 
