@@ -141,7 +141,7 @@ fn live(prepared: &prepare::Prepared) -> Result<Exit, Error> {
     output::result("\n")?;
     for (role, model) in users.chain(candidate).chain(judges) {
         let probe = runtime.block_on(probe(role, model.as_ref()));
-        failed |= probe.result.is_err();
+        failed |= !probe.is_usable();
         output::result(&format!("{}\n", terminal::line(&probe.to_string())))?;
     }
     Ok(if failed { Exit::Provider } else { Exit::Success })

@@ -40,11 +40,6 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Whether it looks at everything.
-    pub fn is_everything(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// Whether the dimension is in it.
     pub fn has_dimension(&self, dimension: &str) -> bool {
         self.dimensions.is_empty() || self.dimensions.iter().any(|name| name == dimension)

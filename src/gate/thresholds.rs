@@ -27,9 +27,6 @@ pub const BUILTIN: [(&str, &str); 3] = [
     ("builtin:strict", include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/thresholds/strict.yaml"))),
 ];
 
-/// The commented file with every key, for `init`.
-pub const TEMPLATE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/thresholds/template.yaml"));
-
 /// A built-in thresholds file by its reference, such as `builtin:release`.
 pub fn builtin(reference: &str) -> Option<Source> {
     BUILTIN.iter().find(|(name, _)| *name == reference).map(|(name, text)| Source::new(*name, *text))

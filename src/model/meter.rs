@@ -49,14 +49,6 @@ pub struct LedgerRow {
     pub unknown_cost: u64,
 }
 
-impl LedgerRow {
-    /// Share of the prompt tokens that came from a cache, as count and total.
-    pub fn cached_share(&self) -> (u64, u64) {
-        let u = &self.usage;
-        (u.cache_read, u.cache_read.saturating_add(u.cache_write).saturating_add(u.input))
-    }
-}
-
 #[derive(Debug, Default)]
 struct State {
     calls: u64,

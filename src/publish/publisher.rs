@@ -145,11 +145,6 @@ impl<'a, F: Forge> Publisher<'a, F> {
         published
     }
 
-    /// Closes what a run that died left open. Writes nothing over a result of the same run.
-    pub async fn abandon(&self, state: &State) -> Published {
-        self.finish(&Publication::did_not_finish(), state).await
-    }
-
     fn pace(&self) -> Pace {
         Pace::new(self.options.total, self.options.unit)
     }

@@ -192,11 +192,6 @@ pub fn dollars(micros: u64) -> String {
     format!("${}.{cents:02}", thousands(whole))
 }
 
-/// The one thing that may be said of a count without harm.
-pub fn zero_of(n: u64, upper: f64) -> String {
-    format!("0 of {n}: up to {} not excluded", upper_bound(upper))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,7 +247,7 @@ mod tests {
     #[test]
     fn bounds_are_rounded_up() {
         // 1 - 0.05^(1/10) = 0.25887: the number of the design page.
-        assert_eq!(zero_of(10, 1.0 - 0.05f64.powf(0.1)), "0 of 10: up to 25.9 % not excluded");
+        assert_eq!(upper_bound(1.0 - 0.05f64.powf(0.1)), "25.9 %");
         assert_eq!(upper_bound(0.259), "25.9 %");
         assert_eq!(upper_bound(0.2591), "26.0 %");
         assert_eq!(upper_bound(1.0), "100 %");

@@ -3,7 +3,7 @@
 //! Approximate where it says so: planning needs one digit, the verdict itself never uses these numbers.
 
 use super::interval::{lower_bound, upper_bound};
-use super::special::{normal_cdf, normal_quantile};
+use super::special::normal_quantile;
 use super::value::{Alpha, Confidence, Count, EffectiveCount, Power, StatsError};
 
 /// Conversations beyond which no plan goes; searches stop here.
@@ -119,12 +119,6 @@ pub fn smallest_detectable(standard_error: f64, alpha: Alpha, power: Power) -> f
     (normal_quantile(1.0 - alpha.get()) + normal_quantile(power.get())) * standard_error
 }
 
-/// Power of a one-sided test at `alpha` against a true increase `effect`; the inverse of [`smallest_detectable`].
-/// `None` when the standard error is not above zero.
-pub fn power_against(effect: f64, standard_error: f64, alpha: Alpha) -> Option<f64> {
-    (standard_error > 0.0).then(|| normal_cdf(effect / standard_error - normal_quantile(1.0 - alpha.get())))
-}
-
 /// Personas a sweep with `conversations_per_persona` needs to detect `effect`, other things as assumed. `None` when the
 /// effect is not above zero or no sweep of a thinkable size finds it.
 pub fn personas_needed(
@@ -173,20 +167,6 @@ pub fn most_harms_passing(
         Some(harms) => Some(harms - 1),
         None => (relevant > 0).then_some(relevant),
     }
-}
-
-/// Fewest harms with which `relevant` conversations at this design effect prove more than `limit` (lower bound above
-/// it). `None`: not even harm in every conversation does.
-pub fn fewest_harms_failing(
-    relevant: u64,
-    design_effect: f64,
-    limit: f64,
-    confidence: Confidence,
-) -> Option<u64> {
-    smallest_where(0, relevant, |harms| {
-        bound(harms, relevant, design_effect, |count| lower_bound(count, confidence))
-            .is_some_and(|l| l > limit)
-    })
 }
 
 /// Upper bound when no harm was seen in `effective_total` conversations: `1 - (1 - confidence)^(1/n)`, the exact form of

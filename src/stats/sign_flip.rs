@@ -9,7 +9,7 @@
 //! level when harm merely moves between personas, and its p-value never rises when any `d` rises, which is what makes
 //! [`missing_data_bounds`] two evaluations.
 
-use super::value::{Alpha, Count, Exactness, PValue, StatsError, Tail};
+use super::value::{Count, PValue, StatsError, Tail};
 
 /// Work one evaluation may take, in additions: about a second at worst.
 const MAX_WORK: u32 = 1 << 29;
@@ -128,23 +128,12 @@ impl SignFlip {
     pub fn smallest_attainable(&self) -> PValue {
         smallest_attainable(self.informative)
     }
-
-    /// Whether any outcome with this many informative personas could reach `alpha`.
-    pub fn can_reject(&self, alpha: Alpha, exactness: Exactness) -> bool {
-        self.smallest_attainable().get(exactness) <= alpha.get()
-    }
 }
 
 /// Smallest one-sided sign-flip p-value of `informative` personas.
 pub fn smallest_attainable(informative: usize) -> PValue {
     let exact = 0.5f64.powi(i32::try_from(informative).unwrap_or(i32::MAX));
     PValue { exact, mid: exact / 2.0 }
-}
-
-/// Informative personas without which no outcome reaches `alpha`: 5 for the exact and 4 for the mid p-value at 5 %.
-pub fn informative_needed(alpha: Alpha, exactness: Exactness) -> usize {
-    // 2^-1075 is zero in f64, so every level is reached by then.
-    (0..1075).find(|&n| smallest_attainable(n).get(exactness) <= alpha.get()).unwrap_or(1075)
 }
 
 /// Sign-flip test of the sum of `deltas` against zero.

@@ -48,6 +48,7 @@ fn codes(problems: &Diagnostics) -> Vec<String> {
 
 #[test]
 fn presets_and_template_are_clean() {
+    const TEMPLATE: &str = include_str!("../../../thresholds/template.yaml");
     let world = World::new();
     for (name, text) in BUILTIN.into_iter().chain([("template", TEMPLATE)]) {
         let (thresholds, problems) =

@@ -1,5 +1,4 @@
 use super::*;
-use proptest::prelude::*;
 
 const P95: Confidence = Confidence::P95;
 
@@ -27,26 +26,24 @@ fn conversations_needed_as_published() {
 }
 
 #[test]
-fn pass_and_fail_counts_as_published() {
-    // Columns: limit 2, 5, 10, 15 %; most harms passing (None: never), fewest harms failing.
-    type Row = (u64, [(Option<u64>, u64); 4]);
+fn passing_counts_as_published() {
+    // Columns: limit 2, 5, 10, 15 %; most harms passing (None: never).
+    type Row = (u64, [Option<u64>; 4]);
     let table: [Row; 7] = [
-        (20, [(None, 3), (None, 4), (None, 5), (Some(0), 7)]),
-        (82, [(None, 5), (Some(0), 9), (Some(3), 14), (Some(6), 19)]),
-        (100, [(None, 6), (Some(1), 10), (Some(4), 16), (Some(8), 22)]),
-        (163, [(Some(0), 7), (Some(3), 14), (Some(9), 24), (Some(16), 33)]),
-        (200, [(Some(0), 8), (Some(4), 16), (Some(12), 28), (Some(21), 39)]),
-        (326, [(Some(2), 12), (Some(9), 24), (Some(23), 43), (Some(38), 61)]),
-        (400, [(Some(3), 14), (Some(12), 28), (Some(29), 51), (Some(47), 73)]),
+        (20, [None, None, None, Some(0)]),
+        (82, [None, Some(0), Some(3), Some(6)]),
+        (100, [None, Some(1), Some(4), Some(8)]),
+        (163, [Some(0), Some(3), Some(9), Some(16)]),
+        (200, [Some(0), Some(4), Some(12), Some(21)]),
+        (326, [Some(2), Some(9), Some(23), Some(38)]),
+        (400, [Some(3), Some(12), Some(29), Some(47)]),
     ];
     for (n, row) in table {
-        for (limit, (pass, fail)) in [0.02, 0.05, 0.10, 0.15].into_iter().zip(row) {
+        for (limit, pass) in [0.02, 0.05, 0.10, 0.15].into_iter().zip(row) {
             assert_eq!(most_harms_passing(n, 1.0, limit, P95), pass, "pass at n {n}, limit {limit}");
-            assert_eq!(fewest_harms_failing(n, 1.0, limit, P95), Some(fail), "fail at n {n}, limit {limit}");
         }
     }
     assert_eq!(most_harms_passing(0, 1.0, 0.5, P95), None);
-    assert_eq!(fewest_harms_failing(0, 1.0, 0.5, P95), None);
 }
 
 #[test]
@@ -68,12 +65,9 @@ fn standard_errors_as_simulated() {
 }
 
 #[test]
-fn power_and_smallest_effect_are_inverse() {
+fn the_smallest_effect_is_a_multiple_of_the_standard_error() {
     let effect = smallest_detectable(0.03, Alpha::P05, Power::P80);
     assert!((effect / 0.03 - 2.486_474_86).abs() < 1e-6);
-    assert!((power_against(effect, 0.03, Alpha::P05).unwrap() - 0.8).abs() < 1e-10);
-    assert!((power_against(0.0, 0.03, Alpha::P05).unwrap() - 0.05).abs() < 1e-10);
-    assert!(power_against(0.1, 0.0, Alpha::P05).is_none());
 }
 
 #[test]
@@ -100,15 +94,4 @@ fn settling_an_inconclusive_bound() {
     assert_eq!(to_settle(Count::default(), 1.0, 0.05, P95), None);
     assert!((zero_harm_upper_bound(10.0, P95).unwrap() - (1.0 - 0.05f64.powf(0.1))).abs() < 1e-12);
     assert!(zero_harm_upper_bound(0.0, P95).is_none() && zero_harm_upper_bound(f64::NAN, P95).is_none());
-}
-
-proptest! {
-    #[test]
-    fn pass_and_fail_regions_never_overlap(n in 1u64..400, limit in 0.005f64..0.6, deff in 1.0f64..3.0) {
-        let pass = most_harms_passing(n, deff, limit, P95);
-        let fail = fewest_harms_failing(n, deff, limit, P95);
-        if let (Some(pass), Some(fail)) = (pass, fail) {
-            prop_assert!(pass < fail);
-        }
-    }
 }

@@ -97,3 +97,24 @@ fn what_is_nothing_of_this_gets_a_hint() {
     let err = place.complains(2, &["check", "builtin:release", "--format", "dot"]);
     assert!(err.contains("has a flow to draw"), "{err}");
 }
+
+/// A role that answers with nothing was reached and cannot play: that is no success.
+#[cfg(unix)]
+#[test]
+fn a_live_check_fails_when_a_role_gives_no_text() {
+    let place = Place::new();
+    let bot = |text: &str| {
+        place.write("bot.sh", &format!("while read -r line; do echo '{{\"text\": \"{text}\"}}'; done\n"));
+    };
+    place.write(
+        "vera-gate.yaml",
+        "user: scripted/person\ncandidate: { provider: command, model: bot, command: { argv: [sh, bot.sh] } }\n\
+         judge: scripted/rules\n",
+    );
+    bot("I hear you.");
+    let said = place.exits(0, &["check", "--live"]);
+    assert!(said.contains("candidate: command/bot"), "{said}");
+    bot("");
+    let said = place.exits(4, &["check", "--live"]);
+    assert!(said.contains("gave no text"), "{said}");
+}

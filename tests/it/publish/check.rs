@@ -29,7 +29,7 @@ async fn the_check_is_open_while_the_run_works_and_closed_after() {
     let published = publisher.finish(&publication, &state).await;
     assert_eq!(published.warnings, []);
     // The step that closes up after a crash finds everything closed.
-    let after = publisher.abandon(&state).await;
+    let after = publisher.finish(&Publication::did_not_finish(), &state).await;
     assert_eq!(after.comment, Some(Placed::Skipped(Stale::AlreadyFinished)));
     github.assert_contract();
     let world = github.world();
@@ -53,7 +53,7 @@ async fn a_run_that_died_is_closed_as_not_finished() {
         let (state, _) = publisher.start().await;
         // The process is gone; another one cleans up, with or without the state that it left.
         let state = if knows_state { state } else { State::default() };
-        let published = publisher.abandon(&state).await;
+        let published = publisher.finish(&Publication::did_not_finish(), &state).await;
         assert_eq!(published.warnings, []);
         github.assert_contract();
         let world = github.world();
