@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Talks with servers that nobody of this project wrote: two mock providers over all wires, one of which grades the
-# client, and a real model behind llama.cpp, which also plays all roles of a small sweep. With --gateway also a LiteLLM proxy (350 MB). Loopback only, ports chosen
-# by the system. Linux x86-64; needs python3.11, node, curl, cargo.
+# client, and a real model behind llama.cpp, which also plays all roles of a small sweep; and with --gateway, where it can
+# be installed, a LiteLLM proxy (350 MB). Loopback only, ports chosen by the system. Linux x86-64; needs python3.11, node, curl, cargo.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -73,10 +73,14 @@ fi
 
 if [ "${1:-}" = --gateway ]; then
   # Pinned exactly: other releases of this package have been malicious. It sees no variable of ours.
-  [ -d "$tools/gateway" ] || {
+  [ -x "$tools/gateway/bin/litellm" ] || {
     python3 -m venv "$tools/gateway"
-    "$tools/gateway/bin/pip" install --quiet 'litellm[proxy]==1.106.12'
+    "$tools/gateway/bin/pip" install --quiet 'litellm[proxy]==1.106.12' || rm -rf "$tools/gateway"
   }
+fi
+if [ "${1:-}" = --gateway ] && [ ! -d "$tools/gateway" ]; then
+  echo 'SKIPPED: the LiteLLM proxy cannot be installed here'
+elif [ "${1:-}" = --gateway ]; then
   gateway=$(port)
   serve gateway env -i PATH="$PATH" HOME="$work" LITELLM_LOCAL_MODEL_COST_MAP=True LITELLM_TELEMETRY=False \
     "$tools/gateway/bin/litellm" --config "$root/.ci/peers/litellm.yaml" --host 127.0.0.1 --port "$gateway" \
