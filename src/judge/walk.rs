@@ -89,13 +89,18 @@ pub(super) async fn walk(
         } else {
             wanted(rubric, graph, judge.ahead, current, &known)
         };
-        for index in wanted.into_iter().filter(|index| !known.contains_key(index)) {
-            let Some(question) = rubric.questions.get(index).filter(|q| q.auto.is_none()) else { continue };
-            if asked.insert(index) {
-                let step = format!("question-{}", question.id);
-                in_flight
-                    .push(async move { (index, ask(judge, target, case, conversation, index, &step).await) });
-            }
+        let is_asked = |index: &usize| rubric.questions.get(*index).is_some_and(|q| q.auto.is_none());
+        let mut due: Vec<usize> = wanted.into_iter().filter(is_asked).collect();
+        due.retain(|index| asked.insert(*index));
+        // The longest chain decides when the walk is done.
+        due.sort_by_key(|index| std::cmp::Reverse(graph.chain_from(*index)));
+        for (place, index) in due.into_iter().enumerate() {
+            let Some(question) = rubric.questions.get(index) else { continue };
+            let step = format!("question-{}", question.id);
+            in_flight.push(async move {
+                give_way(place).await;
+                (index, ask(judge, target, case, conversation, index, &step).await)
+            });
         }
         let Some((index, result)) = in_flight.next().await else { break };
         let entry = match result? {
@@ -105,6 +110,13 @@ pub(super) async fn walk(
         known.insert(index, entry);
     }
     Ok(walked)
+}
+
+/// Lets the other transcripts go first, as many times: the longest chain of each goes out before the second of any.
+async fn give_way(times: usize) {
+    for _ in 0..times {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// Takes the answer's way; remembers how the walk ended.

@@ -31,6 +31,7 @@ pub struct Graph<'a> {
     /// Every question after all questions that lead to it.
     order: Vec<usize>,
     certain: Vec<BTreeSet<usize>>,
+    chains: Vec<usize>,
 }
 
 /// Successors of every question, by options that can be taken.
@@ -80,6 +81,23 @@ pub(super) fn reachable(successors: &[Vec<usize>], start: usize) -> Vec<bool> {
     seen
 }
 
+/// The longest chain of calls from each question on within its dimension.
+fn chains(rubric: &Rubric, order: &[usize]) -> Vec<usize> {
+    let mut chains = vec![0; rubric.questions.len()];
+    for &index in order.iter().rev() {
+        let Some(question) = rubric.questions.get(index) else { continue };
+        let inside = |next: &usize| {
+            rubric.questions.get(*next).is_some_and(|other| other.dimension == question.dimension)
+        };
+        let next = question.live_options().filter_map(|(_, option)| option.then.question()).filter(inside);
+        let rest = next.filter_map(|next| chains.get(next)).max().copied().unwrap_or(0);
+        if let Some(slot) = chains.get_mut(index) {
+            *slot = question.calls() + rest;
+        }
+    }
+    chains
+}
+
 impl<'a> Graph<'a> {
     /// The graph of a rubric.
     pub fn new(rubric: &'a Rubric) -> Self {
@@ -103,7 +121,8 @@ impl<'a> Graph<'a> {
                 *slot = common;
             }
         }
-        Self { rubric, order, certain }
+        let chains = chains(rubric, &order);
+        Self { rubric, order, certain, chains }
     }
 
     /// Every answer that can be given, in the order of the file.
@@ -117,6 +136,11 @@ impl<'a> Graph<'a> {
     /// remaining walk, and no terminal cuts them off. They may be asked ahead of their turn without a wasted call.
     pub fn certain_from(&self, question: usize) -> BTreeSet<usize> {
         self.certain.get(question).cloned().unwrap_or_default()
+    }
+
+    /// The most calls that a walk makes from `question` on before it leaves the dimension, this one included.
+    pub fn chain_from(&self, question: usize) -> usize {
+        self.chains.get(question).copied().unwrap_or(0)
     }
 
     /// The walk with the fewest calls.

@@ -570,6 +570,15 @@ fn only_what_no_answer_can_avoid_is_certain() {
     assert!(certain("d").is_empty());
 }
 
+/// g, 1, 2, 3 in A; t and b in B, where n is asked; c and d in C.
+#[test]
+fn a_chain_ends_where_the_dimension_does() {
+    let rubric = rubric(MINI);
+    let graph = Graph::new(&rubric);
+    let chains: Vec<usize> = (0..rubric.questions.len()).map(|index| graph.chain_from(index)).collect();
+    assert_eq!(chains, [4, 1, 3, 2, 1, 2, 1, 1, 2, 1]);
+}
+
 #[test]
 fn answers_fold_case_spacing_and_closing_punctuation() {
     assert_eq!(fold_answer("  Not \t relevant. "), "not relevant");
