@@ -153,7 +153,7 @@ pub struct ModelSettings {
     pub timeout: Option<Duration>,
     /// Longest silence while a reply arrives; 60 s by default.
     pub idle_timeout: Option<Duration>,
-    /// Attempts after the first; 3 by default, 0 means one request.
+    /// Attempts after the first; 3 by default, 0 means one request. A refusal of one call among too many does not count.
     pub max_retries: Option<u32>,
     /// Longest wait a server may ask for before the call gives up; 120 s by default.
     pub max_retry_wait: Option<Duration>,

@@ -11,7 +11,7 @@ use super::adapt::{self, Step};
 use super::clock::Clock;
 use super::context::{EventSink, ModelEvent};
 use super::endpoint::Adapted;
-use super::gate::Gate;
+use super::gate::{Gate, Refusal};
 use super::meter::Meter;
 use super::text::{Secrets, one_line};
 use super::transport::{Complete, Transport};
@@ -27,7 +27,7 @@ const SHORTEST_WAIT: Duration = Duration::from_millis(250);
 /// How often and how long a call may be tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Patience {
-    /// Attempts after the first.
+    /// Attempts after the first. Refusals of a call that was one of too many do not count, unless there are none.
     pub(crate) retries: u32,
     /// Longest wait that a server may ask for.
     pub(crate) longest_wait: Duration,
@@ -96,6 +96,14 @@ pub(crate) struct Plan<'a> {
     pub(crate) behind: u32,
 }
 
+/// One request and what came back.
+struct Attempt {
+    answer: Result<Answer, Fault>,
+    raw: Option<RawReply>,
+    /// The provider takes no more calls.
+    refusal: Option<Refusal>,
+}
+
 impl Caller {
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
@@ -128,7 +136,7 @@ impl Caller {
     }
 
     async fn attempts(&self, plan: &Plan<'_>) -> Result<Returned, ModelError> {
-        let (mut attempts, mut failed, mut adaptations) = (0_u32, 0_u32, 0_u32);
+        let (mut attempts, mut failed, mut crowded, mut adaptations) = (0_u32, 0_u32, 0_u32, 0_u32);
         loop {
             if let Some((failure, message)) = self.memory().dead.clone() {
                 return Err(self.error(failure, &message, attempts));
@@ -136,13 +144,14 @@ impl Caller {
             let adapted = self.memory().adapted.clone();
             let call = (plan.build)(&adapted)
                 .map_err(|fault| self.error(fault.failure, &fault.message, attempts))?;
-            let (fault, raw) = match self.attempt(&call, plan, attempts).await? {
-                (Ok(answer), raw) => {
+            let attempt = self.attempt(&call, plan, attempts).await?;
+            let (fault, raw) = match attempt.answer {
+                Ok(answer) => {
                     self.gate.succeeded();
-                    let headers = raw.map(|raw| raw.headers).unwrap_or_default();
+                    let headers = attempt.raw.map(|raw| raw.headers).unwrap_or_default();
                     return Ok(Returned { answer, attempts: attempts + 1, headers });
                 }
-                (Err(fault), raw) => (fault, raw),
+                Err(fault) => (fault, attempt.raw),
             };
             attempts += 1;
             if let Some(refusal) = &fault.refused_form
@@ -159,15 +168,19 @@ impl Caller {
                 Retry::Allowed => self.patience.retries,
                 Retry::Once => self.patience.retries.min(1),
             };
-            let wait = wait_before(&fault, failed + 1);
+            let wait = wait_before(&fault, failed + crowded + 1);
             if fault.failure == Failure::Rate || fault.hint.after.is_some() {
                 let now = self.clock.now();
                 self.gate.hold(now.checked_add(wait).unwrap_or(now));
             }
-            if failed >= most {
+            if most > 0 && attempt.refusal == Some(Refusal::InACrowd) {
+                // Fewer go out from now on: that there were too many is no fault of this call.
+                crowded += 1;
+            } else if failed >= most {
                 return Err(self.give_up(&fault, attempts));
+            } else {
+                failed += 1;
             }
-            failed += 1;
             if wait > self.patience.longest_wait {
                 let asked = fault.hint.after.unwrap_or(wait);
                 let message = format!("{}; {}", fault.message, too_long(asked));
@@ -188,12 +201,7 @@ impl Caller {
     }
 
     /// One request in its turn.
-    async fn attempt(
-        &self,
-        call: &WireCall,
-        plan: &Plan<'_>,
-        attempts: u32,
-    ) -> Result<(Result<Answer, Fault>, Option<RawReply>), ModelError> {
+    async fn attempt(&self, call: &WireCall, plan: &Plan<'_>, attempts: u32) -> Result<Attempt, ModelError> {
         let (_slot, place, _call) = loop {
             // A wait holds no permit: it must not keep calls to other providers from going out.
             if let Some(left) = self.gate.held(self.clock.now()) {
@@ -236,10 +244,10 @@ impl Caller {
             Ok(raw) => ((plan.parse)(&raw, self.clock.wall()), Some(raw)),
             Err(fault) => (Err(fault), None),
         };
-        if answer.as_ref().is_err_and(|fault| matches!(fault.failure, Failure::Rate | Failure::Overload)) {
-            self.gate.narrow(&entered);
-        }
-        Ok((answer, raw))
+        let refused =
+            answer.as_ref().is_err_and(|fault| matches!(fault.failure, Failure::Rate | Failure::Overload));
+        let refusal = refused.then(|| self.gate.narrow(&entered));
+        Ok(Attempt { answer, raw, refusal })
     }
 
     async fn wait_for_gate(&self, left: Duration, attempts: u32) -> Result<(), ModelError> {

@@ -58,6 +58,15 @@ pub(crate) struct Entered<'a> {
     narrowed: u64,
 }
 
+/// What the refusal of a call says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// More were out than go out from now on: another try has better prospects, whichever call it was that was refused.
+    InACrowd,
+    /// It was the only one: fewer cannot be sent.
+    Alone,
+}
+
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         let mut state = self.gate.lock();
@@ -79,18 +88,20 @@ impl Gate {
     }
 
     /// The provider has refused this call because there are too many: half as many go out from now on.
-    pub(crate) fn narrow(&self, entered: &Entered<'_>) {
+    pub(crate) fn narrow(&self, entered: &Entered<'_>) -> Refusal {
         let mut state = self.lock();
         let width = &mut state.width;
         if entered.narrowed < width.narrowed {
-            return;
+            return Refusal::InACrowd;
         }
+        let refusal = if width.out > 1 { Refusal::InACrowd } else { Refusal::Alone };
         let limit = (width.limit.unwrap_or(usize::MAX).min(width.out) / 2).max(1);
         width.limit = Some(limit);
         width.good = 0;
         width.narrowed += 1;
         drop(state);
         self.turnstile.set_limit(limit);
+        refusal
     }
 
     fn widen(&self) {
@@ -198,8 +209,8 @@ mod tests {
         for _ in 0..8 {
             out.push(gate.enter(gate.place(Role::Judge, 0).await));
         }
-        gate.narrow(&out[0]);
-        gate.narrow(&out[1]);
+        assert_eq!(gate.narrow(&out[0]), Refusal::InACrowd);
+        assert_eq!(gate.narrow(&out[1]), Refusal::InACrowd);
         let limit = || gate.lock().width.limit;
         assert_eq!(limit(), Some(4));
         out.clear();
@@ -215,13 +226,14 @@ mod tests {
             out.push(gate.enter(gate.place(Role::Judge, 0).await));
         }
         assert!(futures::FutureExt::now_or_never(gate.place(Role::Judge, 0)).is_none(), "no seventh");
-        gate.narrow(&out[5]);
-        gate.narrow(&out[5]);
+        for _ in 0..2 {
+            assert_eq!(gate.narrow(&out[5]), Refusal::InACrowd);
+        }
         assert_eq!(limit(), Some(3));
         out.clear();
         for wanted in [1, 1] {
             let entered = gate.enter(gate.place(Role::Judge, 0).await);
-            gate.narrow(&entered);
+            assert_eq!(gate.narrow(&entered), Refusal::Alone);
             assert_eq!(limit(), Some(wanted), "never none");
         }
     }
