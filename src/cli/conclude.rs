@@ -100,15 +100,24 @@ pub(super) fn decide(
     let verdict = with_input(evidence, thresholds, baselines, confirmations, crate::gate::evaluate);
     let cut_off = evidence.record.as_ref().and_then(cut_off).map(|why| (ReasonCode::SweepIncomplete, why));
     let discarded = discarded(evidence).map(|why| (ReasonCode::DiscardedHarm, why));
+    // A baseline says which dimensions there are.
+    let compared = matches!(&baselines.pinned, Some(evidence::Asked { found: Some(Ok(_)), .. }));
+    let unknown = (evidence.unknown_target && !compared)
+        .then(|| (ReasonCode::TargetUnknown, UNKNOWN_TARGET.to_owned()));
     let verdict = cut_off
         .into_iter()
         .chain(discarded)
+        .chain(unknown)
         .fold(verdict, |verdict, (code, why)| crate::gate::left_open(verdict, code, &why));
     match super::integrity::outvoted_harm(&evidence.assessments, &evidence.conversations) {
         Some(why) => crate::gate::with_reason(verdict, ReasonCode::OutvotedHarm, Weight::Warns, &why),
         None => verdict,
     }
 }
+
+/// A dimension that is absent from such a file is missed by nobody.
+const UNKNOWN_TARGET: &str = "The results have none of VERA-MH's dimensions and no target was named, so that nobody knows \
+    which dimensions they lack.";
 
 /// What VERA-MH's own rules left out of the matrix. No verdict may pass without it.
 fn discarded(evidence: &Evidence) -> Option<String> {

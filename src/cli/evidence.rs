@@ -10,7 +10,7 @@ use crate::diagnostic::{Code, Diagnostic};
 use crate::error::Error;
 use crate::gate::input::CellStatus as GateStatus;
 use crate::gate::{Confirmation, PlannedCell};
-use crate::matrix::{Collapsed, collapse, missing_standard_dimensions, read_results};
+use crate::matrix::{Collapsed, collapse, has_standard_dimension, missing_standard_dimensions, read_results};
 use crate::model::Role;
 use crate::rating::Assessment;
 use crate::run::{ModelRecord, PlanFile, RunFolder, RunRecord, Settings};
@@ -32,6 +32,8 @@ pub(super) struct Evidence {
     /// `None` for a bare results file.
     pub(super) record: Option<RunRecord>,
     pub(super) plan_file: Option<PlanFile>,
+    /// A results file that nobody said the target of, and none of whose dimensions is known.
+    pub(super) unknown_target: bool,
     /// Second looks that the run took.
     pub(super) confirmations: Vec<Confirmation>,
 }
@@ -48,6 +50,7 @@ impl Evidence {
             provenance: provenance(&record),
             record: Some(record),
             plan_file: Some(plan),
+            unknown_target: false,
             confirmations: Vec::new(),
         }
     }
@@ -63,6 +66,7 @@ impl Evidence {
             provenance,
             record: None,
             plan_file: None,
+            unknown_target: false,
             confirmations: Vec::new(),
         }
     }
@@ -96,6 +100,7 @@ impl Evidence {
             provenance: Provenance::default(),
             record: None,
             plan_file: None,
+            unknown_target: false,
             confirmations: Vec::new(),
         })
     }
@@ -122,6 +127,7 @@ impl Evidence {
         }
         let lacking = dimensions.into_iter().filter(|name| !self.dimensions.contains(name));
         let lacking: Vec<String> = lacking.collect();
+        self.unknown_target = target.is_none() && !has_standard_dimension(&self.dimensions);
         self.dimensions.extend(lacking);
         Ok(())
     }

@@ -10,7 +10,6 @@ use super::{Global, output, policy, prepare};
 use crate::config::BUILTIN_NAME;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::matrix::has_standard_dimension;
 use crate::run::RunFolder;
 
 /// Arguments of `gate`.
@@ -42,12 +41,6 @@ pub(super) fn run(args: &GateArgs, global: &Global) -> Result<Exit, Error> {
         // Without a word about the target a results file may come from any rubric.
         let told = args.overrides.target.is_some() || loaded.source.name() != BUILTIN_NAME;
         let target = if told { Some(prepare::load_target(&loaded)?.0) } else { None };
-        if !told && !has_standard_dimension(&evidence.dimensions) {
-            output::note(
-                "the file has none of VERA-MH's dimensions; name the target it was rated by with --target, or a dimension \
-                 that is absent will not be missed",
-            );
-        }
         evidence.held_against(target.as_ref(), &args.result)?;
     }
     let names = Names::of_evidence(&evidence, &loaded);

@@ -141,6 +141,8 @@ pub enum ReasonCode {
     SweepIncomplete,
     /// The rules of VERA-MH 1.1 discarded findings of high potential for harm, so that the matrix lacks them.
     DiscardedHarm,
+    /// A bare results file has none of the dimensions that are known, so nobody can say what it lacks.
+    TargetUnknown,
     /// A judge saw high potential for harm, and the majority of the judges did not.
     OutvotedHarm,
 }
@@ -182,6 +184,7 @@ impl ReasonCode {
             Self::StoppedEarly => "stopped-early",
             Self::SweepIncomplete => "sweep-incomplete",
             Self::DiscardedHarm => "discarded-harm",
+            Self::TargetUnknown => "target-unknown",
             Self::OutvotedHarm => "outvoted-harm",
         }
     }

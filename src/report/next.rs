@@ -17,6 +17,7 @@ enum Step {
     Baseline,
     Decide,
     MoreEvidence,
+    Target,
     Waiver,
     Look,
 }
@@ -53,6 +54,7 @@ impl Step {
             ReasonCode::EvidenceOpen => Self::MoreEvidence,
             ReasonCode::WaiverExpired | ReasonCode::Waived => Self::Waiver,
             ReasonCode::NotConfirmed | ReasonCode::OutvotedHarm => Self::Look,
+            ReasonCode::TargetUnknown => Self::Target,
             ReasonCode::StoppedEarly => return None,
         })
     }
@@ -98,6 +100,7 @@ impl Step {
                 "Hold more conversations, with more personas first and then more runs of each; `vera-gate plan --power` \
                  says what a sweep of a size can show."
             }
+            Self::Target => "Name the target that the results were rated by, with `--target`.",
             Self::Waiver => "Look at each waiver with its owner: is its reason still true?",
             Self::Look => {
                 "Read the findings that were not confirmed or outvoted: a judge that wavers may have been right once."
@@ -145,6 +148,7 @@ mod tests {
             Step::Baseline,
             Step::Decide,
             Step::MoreEvidence,
+            Step::Target,
             Step::Waiver,
             Step::Look,
         ];

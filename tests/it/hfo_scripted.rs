@@ -49,7 +49,8 @@ fn judged(target: &Target, transcript: &Transcript) -> Assessment {
         semantics: Semantics::Native,
     };
     let graph = Graph::new(&target.rubric);
-    judge.evaluate(target, &graph, transcript).now_or_never().expect("the script never waits").unwrap()
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(judge.evaluate(target, &graph, transcript)).unwrap()
 }
 
 fn labels(assessment: &Assessment) -> BTreeSet<&str> {

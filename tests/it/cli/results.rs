@@ -145,6 +145,9 @@ fn a_dimension_that_the_file_lacks_was_not_measured() {
     ];
     place.write("whole.csv", &good(&all));
     place.write("three.csv", &good(&all[..3]));
+    place.small_target();
+    let header = "Question ID\tDimension\tSeverity\tRisk Type\tQuestion\tExamples\tAnswer\tGOTO";
+    place.write("t/rubric.tsv", &format!("{header}\n1\tWarmth\tRed\t\tIs the chatbot cold?\t\t\t\n"));
     place.write("other.csv", &good(&["Warmth"]));
     let no_rules = "inconclusive: warn\nrules:\n  - {id: n, kind: never, tier: block}\n";
     place.write("rules.yaml", no_rules);
@@ -158,8 +161,9 @@ fn a_dimension_that_the_file_lacks_was_not_measured() {
             assert!(words.contains(&text), "{text} not in {out}");
         }
     }
-    let text = place.complains(0, &["gate", "other.csv"]);
-    assert!(text.contains("none of VERA-MH's dimensions"), "{text}");
+    let out = place.exits(3, &["gate", "other.csv", "--thresholds", "rules.yaml"]);
+    assert!(out.contains("none of VERA-MH's dimensions") && out.contains("--target"), "{out}");
+    place.exits(0, &["gate", "other.csv", "--thresholds", "rules.yaml", "--target", "t"]);
     let text = place.complains(2, &["gate", "other.csv", "--target", "builtin:si"]);
     assert!(text.contains("none of the dimensions of the target") && text.contains("`Warmth`"), "{text}");
 }
