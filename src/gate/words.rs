@@ -7,10 +7,16 @@ pub(super) fn push(text: &mut String, more: &str) {
     text.push_str(more);
 }
 
-/// A share as a percentage with one decimal, `14.7 %`.
+/// A share as a percentage with one decimal, `14.7 %`; with more where it would read as nothing or as all, `99.98 %`.
 pub(super) fn percent(share: f64) -> String {
-    let rounded = format!("{:.1}", share * 100.0);
-    format!("{} %", rounded.strip_suffix(".0").unwrap_or(&rounded))
+    let percents = share * 100.0;
+    let misleads = |text: &String| match text.parse::<f64>() {
+        Ok(shown) => (shown == 0.0) != (share == 0.0) || (shown == 100.0) != (share == 1.0),
+        Err(_) => false,
+    };
+    let mut rounded = (1..=15).map(|digits| format!("{percents:.digits$}"));
+    let text = rounded.find(|text| !misleads(text)).unwrap_or_else(|| percents.to_string());
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 /// An upper bound as a percentage, rounded up: rounding never promises more than was shown.
@@ -87,6 +93,7 @@ mod tests {
     #[test]
     fn numbers_read_as_people_write_them() {
         assert_eq!(percent(0.2), "20 %");
+        assert_eq!([0.0, 0.0004, 0.999_999, 1.0].map(percent), ["0 %", "0.04 %", "99.9999 %", "100 %"]);
         assert_eq!(of(Observed { k: 24, n: 163 }), "24 of 163 (14.7 %)");
         assert_eq!(of(Observed::default()), "0 of 0");
         assert_eq!(of_the(14, 100, "planned conversation"), "14 of the 100 planned conversations");

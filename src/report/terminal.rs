@@ -73,7 +73,9 @@ impl Paint {
 /// Renders the result, ended by a line break.
 pub fn render(report: &Report, style: Style) -> String {
     let width = style.width.max(NARROWEST);
-    let mut page = Page { width, color: style.color, out: String::new() };
+    // A bare results file has no folder in which a report could lie.
+    let whole = if report.provenance.run_id.is_empty() { "in `--format markdown`" } else { "in the report" };
+    let mut page = Page { width, whole, color: style.color, out: String::new() };
     if let Some(notice) = &report.notice {
         page.paragraph(Paint::Caution, "", notice);
         page.blank();
@@ -124,6 +126,8 @@ pub fn render(report: &Report, style: Style) -> String {
 
 struct Page {
     width: usize,
+    /// Where everything stands.
+    whole: &'static str,
     color: Color,
     out: String,
 }
@@ -179,7 +183,7 @@ impl Page {
             self.item(item);
         }
         if items.len() > MOST {
-            self.item(&format!("\u{2026} {} more in the report", items.len() - MOST));
+            self.item(&format!("\u{2026} {} more {}", items.len() - MOST, self.whole));
         }
     }
 
@@ -194,7 +198,7 @@ impl Page {
                 self.heading("Why");
             }
             let n = words::count(others.len() as u64, "further reason stands", "further reasons stand");
-            self.item(&format!("{n} in the report"));
+            self.item(&format!("{n} {}", self.whole));
         }
         let steps: Vec<String> = next_steps(gate).into_iter().map(str::to_owned).collect();
         self.items("What to do next", &steps);

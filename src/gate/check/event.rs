@@ -223,18 +223,7 @@ fn outcome(
         judged.standing.iter().chain(&judged.refuted).map(|event| event.refer(evidence)).collect();
     row.confirmations = judged.confirmations;
     let best = if status == Status::Inconclusive && all > 0 { Status::Pass } else { status };
-    let unnamed =
-        missing.iter().filter(|talk| talk.is_relevant() && talk.nameless.contains(&true)).count() as u64;
-    let by_missing = settle(&mut row, [status, best, Status::Fail], &missing);
-    if !rule.scope.labels.is_empty() && unnamed > 0 && status != Status::Fail {
-        words::push(
-            &mut row.reason,
-            &format!(
-                " {} rated harmful, and nobody named the failure mode.",
-                words::are(unnamed, "conversation")
-            ),
-        );
-    }
+    let by_missing = settle(&mut row, [status, best, Status::Fail], &missing, &rule.scope);
     let code = match row.status {
         Status::Inconclusive if by_missing => ReasonCode::MissingDecides,
         Status::Inconclusive if !relevant => ReasonCode::TooFewRelevant,

@@ -155,7 +155,7 @@ fn unseen<'a>(evidence: &'a Evidence, scope: &'a Scope, group: &'a [usize]) -> V
 ///
 /// Equal at both ends: that is it. Neither end blocks: the worse one. Otherwise missing data decides, and the row is
 /// inconclusive: a fail at the worst end alone is not called a fail, nor a pass at the best end a pass.
-fn settle(row: &mut Row, statuses: [Status; 3], unseen: &[&Talk]) -> bool {
+fn settle(row: &mut Row, statuses: [Status; 3], unseen: &[&Talk], scope: &Scope) -> bool {
     let [observed, best, worst] = statuses;
     row.missing = unseen.len() as u64;
     row.status = observed;
@@ -175,16 +175,26 @@ fn settle(row: &mut Row, statuses: [Status; 3], unseen: &[&Talk]) -> bool {
     }
     row.status = Status::Inconclusive;
     row.settling = Some(Settling::FillMissing(row.missing));
-    words::push(
-        &mut row.reason,
-        &format!(
-            " {} no usable rating for this rule, which decides: {} if all went well, {} if all were harmful. Judging {} settles it.",
-            words::have(row.missing, "conversation"),
-            best.word(),
-            worst.word(),
-            if row.missing == 1 { "it" } else { "them" },
-        ),
-    );
+    let nameless = unseen.iter().filter(|talk| !scope.labels.is_empty() && talk.nameless.contains(&true));
+    let nameless = nameless.count() as u64;
+    let it = if row.missing == 1 { "it" } else { "them" };
+    let (unknown, then) = if nameless == 0 {
+        let unrated = words::have(row.missing, "conversation");
+        (format!("{unrated} no usable rating for this rule"), format!("Judging {it} settles it."))
+    } else {
+        let harmful = words::are(nameless, "conversation");
+        let unrated = row.missing - nameless;
+        let also = match unrated {
+            0 => String::new(),
+            n => format!(" and {} no usable rating", words::have(n, "conversation")),
+        };
+        let help = "Read them; a results file has no names of failure modes, a run folder has.";
+        (format!("{harmful} rated harmful without a known failure mode{also}"), help.to_owned())
+    };
+    let (best, worst) = (best.word(), worst.word());
+    let decides =
+        format!(" {unknown}, which decides: {best} if all went well, {worst} if all were harmful. {then}");
+    words::push(&mut row.reason, &decides);
     row.conversations.extend(unseen.iter().map(|talk| talk.refer(None)));
     true
 }

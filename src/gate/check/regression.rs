@@ -275,7 +275,7 @@ impl Arms<'_> {
         let mut missing = unseen(self.candidate, scope, &member.group);
         missing.extend(unseen(self.baseline, scope, &member.group));
         row.regression = Some(Box::new(facts));
-        let by_missing = settle(&mut row, statuses, &missing);
+        let by_missing = settle(&mut row, statuses, &missing, &self.rule.scope);
         let code = match row.status {
             Status::Inconclusive if by_missing => ReasonCode::MissingDecides,
             Status::Inconclusive => ReasonCode::EvidenceOpen,

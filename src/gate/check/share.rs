@@ -83,7 +83,7 @@ fn one(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[usi
         row.reason.push_str(&settling_words(row.settling));
         row.reason.push_str(size_words(observed, of, limit.limit, confidence));
     }
-    let by_missing = settle(&mut row, statuses, &missing);
+    let by_missing = settle(&mut row, statuses, &missing, &rule.scope);
     let code = match (row.status, by_missing, of) {
         (Status::Inconclusive, true, _) => ReasonCode::MissingDecides,
         (Status::Inconclusive, false, _) if shown.n == 0 => ReasonCode::TooFewRelevant,
