@@ -12,7 +12,7 @@ use crate::gate::input::CellStatus as GateStatus;
 use crate::gate::{Confirmation, PlannedCell};
 use crate::matrix::{Collapsed, collapse, has_standard_dimension, missing_standard_dimensions, read_results};
 use crate::model::Role;
-use crate::rating::Assessment;
+use crate::rating::{Assessment, RatingOutcome, Unjudged};
 use crate::run::{ModelRecord, PlanFile, RunFolder, RunRecord, Settings};
 use crate::source::commit::Place;
 use crate::source::{Commit, Entry, FileSet, Source};
@@ -128,6 +128,10 @@ impl Evidence {
         let lacking = dimensions.into_iter().filter(|name| !self.dimensions.contains(name));
         let lacking: Vec<String> = lacking.collect();
         self.unknown_target = target.is_none() && !has_standard_dimension(&self.dimensions);
+        let blank = RatingOutcome::Unjudged(Unjudged::Blank);
+        for conversation in &mut self.conversations {
+            conversation.outcomes.extend(lacking.iter().map(|name| (name.clone(), blank)));
+        }
         self.dimensions.extend(lacking);
         Ok(())
     }
