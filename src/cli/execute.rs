@@ -234,7 +234,10 @@ fn journal_error(error: JournalError) -> Error {
         JournalError::OtherPlan { .. } => Error::Usage(format!(
             "{error}\n  help: take back the change to go on with this run, or start another with --fresh or another folder"
         )),
-        JournalError::InUse { .. } | JournalError::NotAJournal { .. } => Error::Usage(error.to_string()),
+        JournalError::InUse { .. } => Error::Usage(format!(
+            "{error}\n  help: wait until that is done, or give this run a folder of its own with --run"
+        )),
+        JournalError::NotAJournal { .. } => Error::Usage(error.to_string()),
     }
 }
 

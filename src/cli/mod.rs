@@ -31,8 +31,8 @@ mod score;
 mod simulate;
 mod table;
 mod trust;
+mod variables;
 
-use clap::builder::Resettable;
 use clap::{ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::error::Error;
@@ -120,7 +120,7 @@ enum Command {
 
 /// Parses the arguments, runs the command and says how it ended.
 pub fn main() -> Exit {
-    let parsed = without_empty_variables(Cli::command())
+    let parsed = variables::without_empty(Cli::command())
         .try_get_matches()
         .and_then(|matches| Cli::from_arg_matches(&matches).map(|cli| (cli, matches)));
     let (cli, matches) = match parsed {
@@ -141,6 +141,8 @@ pub fn main() -> Exit {
     };
     output::tell_panics();
     output::start_tracing(&cli.global);
+    let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    variables::unknown(&Cli::command(), set).iter().for_each(|warning| output::note(warning));
     // A panic is a fault of this program: it has been printed, and must not look like a verdict.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&cli, &matches))) {
         Ok(Ok(exit)) => exit,
@@ -150,18 +152,6 @@ pub fn main() -> Exit {
         }
         Err(_panic) => Exit::Internal,
     }
-}
-
-/// A workflow sets a variable to nothing when the value it is made of is not given: that changes no setting.
-fn without_empty_variables(command: clap::Command) -> clap::Command {
-    let command = command.mut_args(|arg| match arg.get_env() {
-        Some(name) if std::env::var_os(name).is_some_and(|value| value.is_empty()) => {
-            arg.env(Resettable::Reset)
-        }
-        _ => arg,
-    });
-    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, without_empty_variables))
 }
 
 fn run(cli: &Cli, matches: &ArgMatches) -> Result<Exit, Error> {

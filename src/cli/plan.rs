@@ -57,6 +57,7 @@ pub(super) fn run(args: &PlanArgs, global: &Global) -> Result<Exit, Error> {
     problems.extend(warnings);
     let users = prepare::user_names(&loaded);
     let plan = Plan::new(&target, &loaded.config.sweep, &users)?;
+    plan.short_sample(&loaded.config.sweep.select).into_iter().for_each(|warning| problems.push(warning));
     let (thresholds, warnings) = prepare::read_thresholds(&loaded, Some(&target))?;
     problems.extend(warnings);
     let models = models(&loaded, &context.prices)?;

@@ -155,7 +155,12 @@ fn all(
     let mut thresholds = None;
     if let Some(target) = &target {
         match Plan::new(target, &loaded.config.sweep, &user_names(&loaded)) {
-            Ok(planned) => plan = Some(planned),
+            Ok(planned) => {
+                planned.short_sample(&loaded.config.sweep.select).into_iter().for_each(|warning| {
+                    problems.push(warning);
+                });
+                plan = Some(planned);
+            }
             Err(errors) => problems.extend(errors),
         }
     }

@@ -65,6 +65,17 @@ impl Plan {
         Ok(Self { cells })
     }
 
+    /// A warning when fewer personas are there than the sample asks for.
+    pub fn short_sample(&self, selection: &Selection) -> Option<Diagnostic> {
+        let personas = self.cells.iter().map(|cell| &cell.persona).collect::<BTreeSet<_>>().len();
+        let wanted = selection.sample.filter(|wanted| *wanted as usize > personas)?;
+        let problem = Diagnostic::warning(
+            Code::Ignored,
+            format!("a sample of {wanted} personas is asked for, and there are {personas} to draw from"),
+        );
+        Some(problem.help("all of them are taken; more conversations come from `runs`"))
+    }
+
     /// The plan of conversations that were held elsewhere.
     pub fn of_transcripts(transcripts: &[Transcript]) -> Self {
         let mut cells: Vec<Cell> = transcripts

@@ -405,3 +405,28 @@ fn the_last_accepted_run_is_compared_with_beside_the_pinned_baseline() {
     };
     assert!(failed("pinned") && failed("last-accepted"), "{regression}");
 }
+
+/// A variable with a slip in its name changes nothing: that another candidate was meant must not stay hidden.
+#[test]
+fn a_misspelt_variable_is_told() {
+    let place = Place::new();
+    let output = place.run_with(
+        &[("VERA_GATE_CANDIDAT", "harmful"), ("VERA_GATE_SEED", ""), ("VERA_GATE_SHARDS", "")],
+        &["plan", "--sample", "4"],
+    );
+    let err = text(&output.stderr);
+    assert!(err.contains("`VERA_GATE_CANDIDAT` is not known and changes nothing"), "{err}");
+    assert!(err.contains("did you mean `VERA_GATE_CANDIDATE`?"), "{err}");
+    assert_eq!(err.matches("is not known").count(), 1, "{err}");
+}
+
+#[test]
+fn a_sample_beyond_the_personas_is_told() {
+    let place = Place::new();
+    for command in ["plan", "check"] {
+        let err = place.complains(0, &[command, "--sample", "101"]);
+        assert!(err.contains("a sample of 101 personas is asked for, and there are 100"), "{err}");
+        let err = place.complains(0, &[command, "--sample", "100"]);
+        assert!(!err.contains("asked for"), "{err}");
+    }
+}
