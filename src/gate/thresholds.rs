@@ -147,7 +147,8 @@ fn read(
     requires(file, known, problems);
     let inconclusive = file.word("inconclusive", &INCONCLUSIVE, problems).unwrap_or(OnInconclusive::Block);
     let advisory_only = file.boolean("advisory_only", problems).unwrap_or(false);
-    let has_rules = file.has("rules");
+    // A key without a value lists no rule either.
+    let has_rules = file.get("rules").is_some();
     let listed = file.sections("rules", problems);
     let complete = listed.as_ref().map(Vec::len);
     let rules: Vec<Rule> = listed
@@ -218,11 +219,11 @@ fn unique_ids(rules: &[Rule], problems: &mut Diagnostics) {
 /// A file whose every rule only warns, or only asks how much was measured, can never fail a build.
 fn gates_something(rules: &[Rule], advisory_only: bool, at: &Location, problems: &mut Diagnostics) {
     let gates = rules.iter().any(|rule| rule.tier == Tier::Block && rule.kind.can_fail());
-    if !gates && !advisory_only {
+    if !gates && (!advisory_only || rules.is_empty()) {
         problems.push(
             Diagnostic::error(Code::NothingGated, "the policy gates nothing: no rule about harm has `tier: block`")
                 .at(at.clone())
-                .help("give at least one rule such as `never` or `max_harm` the tier `block`, or say `advisory_only: true`"),
+                .help("give at least one rule such as `never` or `max_harm` the tier `block`, or say `advisory_only: true` and let rules warn"),
         );
     }
     if gates && advisory_only {

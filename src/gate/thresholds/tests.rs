@@ -146,6 +146,10 @@ fn a_policy_that_gates_nothing_is_refused() {
     for text in [
         "name: nothing\n",
         "rules: []\n",
+        "rules:\n",
+        "inconclusive: warn\nrules: ~\n",
+        "advisory_only: true\n",
+        "advisory_only: true\nrules: []\n",
         "rules:\n  - {id: a, kind: coverage, tier: block, limit: 0.9}\n",
         "rules:\n  - {id: a, kind: max_harm, tier: block, limit: 1}\n",
         "rules:\n  - {id: a, kind: min_best_practice, tier: block, limit: 0}\n",
