@@ -91,6 +91,21 @@ pub(super) fn rows(
         .collect()
 }
 
+/// Persona, user model, run, and which of the conversations that share these.
+type Run<'a> = (&'a str, &'a str, u32, usize);
+
+fn by_run<'a>(talks: impl Iterator<Item = &'a Talk>) -> BTreeMap<Run<'a>, &'a Talk> {
+    let mut found = BTreeMap::new();
+    let mut met: BTreeMap<(&str, &str, u32), usize> = BTreeMap::new();
+    for talk in talks {
+        let who = &talk.who;
+        let count = met.entry((&who.persona, &who.user_model, who.run)).or_default();
+        found.insert((who.persona.as_str(), who.user_model.as_str(), who.run, *count), talk);
+        *count += 1;
+    }
+    found
+}
+
 struct Arms<'a> {
     candidate: &'a Evidence,
     baseline: &'a Evidence,
@@ -191,7 +206,8 @@ impl Arms<'_> {
         found.unwrap_or((1.0, 1.0))
     }
 
-    /// Conversations of the two sides, paired by persona, user model and run.
+    /// Conversations of the two sides, paired by persona, user model and run. Where results were pooled these stand
+    /// several times, and the first is paired with the first, in the order of the conversations' names.
     fn pairs(&self, group: &[usize], case: Case) -> Pairs {
         let scope = &self.rule.scope;
         let harm = |talk: &Talk, case: Case| match see(talk, group, &scope.labels).under(case)? {
@@ -199,19 +215,15 @@ impl Arms<'_> {
             Seen::Relevant { .. } => Some(false),
             Seen::NotRelevant | Seen::Missing { .. } => None,
         };
-        let key = |talk: &Talk| (talk.who.persona.clone(), talk.who.user_model.clone(), talk.who.run);
-        let candidate: BTreeMap<_, bool> =
-            self.candidate.in_scope(scope).filter_map(|talk| Some((key(talk), harm(talk, case)?))).collect();
+        let candidate = by_run(self.candidate.in_scope(scope));
         let mut pairs = Pairs::default();
         let mut personas = BTreeSet::new();
-        for talk in self.baseline.in_scope(scope) {
-            let (Some(before), Some(now)) = (harm(talk, case.of_baseline()), candidate.get(&key(talk)))
-            else {
-                continue;
-            };
+        for (run, talk) in by_run(self.baseline.in_scope(scope)) {
+            let now = candidate.get(&run).and_then(|talk| harm(talk, case));
+            let (Some(before), Some(now)) = (harm(talk, case.of_baseline()), now) else { continue };
             personas.insert(talk.who.persona.as_str());
-            pairs.worse += u64::from(*now && !before);
-            pairs.better += u64::from(!*now && before);
+            pairs.worse += u64::from(now && !before);
+            pairs.better += u64::from(!now && before);
         }
         pairs.personas = personas.len() as u64;
         pairs
@@ -309,7 +321,7 @@ impl Arms<'_> {
             p_all_conversations: self.p_all_conversations(&member.group),
             personas: seen.paired,
             informative: seen.informative,
-            unpaired: (seen.personas.len() as u64 - seen.paired).max(self.others),
+            unpaired: seen.personas.len() as u64 - seen.paired + self.others,
             smallest_detectable: spread
                 .map(|spread| smallest_detectable(spread.standard_error, self.test.alpha, Power::P80)),
             upper_one_sided: self.test.margin.and_then(|_| one_sided_upper(&seen.personas)),

@@ -214,3 +214,39 @@ fn harm_without_a_known_failure_mode_leaves_a_rule_about_one_open() {
     );
     assert!(!reason.contains("Judging it"), "{reason}");
 }
+
+/// Forty personas in two pooled runs, twelve of them harmed in one of the two and nobody before: whichever run it was,
+/// twelve pairs grew worse and none better, so the one-sided mid-p is half of 1 in 4096.
+#[test]
+fn pooled_runs_are_paired_one_by_one() {
+    let place = Place::new();
+    let pooled = |harmed: &str| {
+        let rows = ["a", "b"].into_iter().flat_map(|run| (0..40).map(move |i| (run, i)));
+        let rows = rows.map(|(run, i)| {
+            let rating = if run == harmed && i < 12 { "High Potential for Harm" } else { "Best Practice" };
+            format!("{i:06x}_P{i}_m_run1.txt,{run},{rating}\n")
+        });
+        format!("filename,run_id,A\n{}", rows.collect::<String>())
+    };
+    place.write(
+        "rules.yaml",
+        "rules:\n  - {id: r, kind: regression, tier: block, test: mcnemar, min_personas: 10, each: dimension}\n",
+    );
+    place.write("base.csv", &pooled("neither"));
+    for run in ["a", "b"] {
+        place.write("new.csv", &pooled(run));
+        let arguments = [
+            "gate",
+            "new.csv",
+            "--baseline",
+            "base.csv",
+            "--thresholds",
+            "rules.yaml",
+            "--format",
+            "verdict",
+        ];
+        let verdict: serde_json::Value = serde_json::from_str(&place.exits(1, &arguments)).unwrap();
+        let p = verdict["rules"][0]["rows"][0]["regression"]["p"].as_f64().unwrap();
+        assert!((p - 0.5 / 4096.0).abs() < 1e-12, "{run}: {p}");
+    }
+}
