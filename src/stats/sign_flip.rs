@@ -138,7 +138,9 @@ pub fn smallest_attainable(informative: usize) -> PValue {
 
 /// Sign-flip test of the sum of `deltas` against zero.
 ///
-/// Exact by full convolution; relative error of the p-values about `personas * 2^-52`. No persona, or none that
+/// Exact by full convolution; relative error of the p-values about `personas * 2^-52`. With so many different numbers of
+/// runs that their common denominator is out of reach ([`Grid::Rounded`]), the differences are rounded first, to 1/2520
+/// of a run's share where the work allows: two sums that nearly tie may then count as a tie. No persona, or none that
 /// differs, gives p = 1 (mid 1/2).
 pub fn sign_flip(deltas: &[PersonaDelta]) -> SignFlip {
     let grid = common_grid(deltas);
