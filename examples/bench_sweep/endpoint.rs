@@ -116,13 +116,13 @@ async fn connection(mut stream: TcpStream, shared: &RefCell<(State, Delays)>) ->
                 return Ok(());
             }
         }
-        let body = buffer.get(end..end + length).unwrap_or_default().to_vec();
-        buffer.drain(..end + length);
+        let body = buffer.get(end..end + length).unwrap_or_default();
         let reply = if head.starts_with("get ") {
             serde_json::to_string(&shared.borrow().0.seen)?
         } else {
-            chat(&body, shared).await?
+            chat(body, shared).await?
         };
+        buffer.drain(..end + length);
         let head = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
             reply.len()
@@ -195,13 +195,5 @@ fn end_of(body: &[u8]) -> &[u8] {
 }
 
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    let first = wanted.first()?;
-    let mut from = 0;
-    while let Some(at) = text.get(from..)?.iter().position(|byte| byte == first) {
-        if text.get(from + at..)?.starts_with(wanted) {
-            return Some(from + at);
-        }
-        from += at + 1;
-    }
-    None
+    memchr::memmem::find(text, wanted)
 }

@@ -163,10 +163,16 @@ impl Draft<'_> {
             method,
             url: self.url,
             headers: self.headers,
-            body: self.body.to_string().into(),
+            body: text_of(&self.body).into(),
             sent: self.sent,
         }
     }
+}
+
+/// A body as it goes out. Bytes take it in one go, where a string is formatted piece by piece; a value can be written
+/// either way.
+fn text_of(body: &Value) -> Vec<u8> {
+    serde_json::to_vec(body).unwrap_or_else(|_| body.to_string().into_bytes())
 }
 
 /// Lays `over` on `base`: objects are merged, everything else is replaced.
