@@ -142,7 +142,9 @@ pub fn main() -> Exit {
     output::tell_panics();
     output::start_tracing(&cli.global);
     let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    variables::unknown(&Cli::command(), set).iter().for_each(|warning| output::note(warning));
+    for warning in variables::unknown(&Cli::command(), set) {
+        output::note(&warning);
+    }
     // A panic is a fault of this program: it has been printed, and must not look like a verdict.
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&cli, &matches))) {
         Ok(Ok(exit)) => exit,

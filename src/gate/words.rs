@@ -11,7 +11,7 @@ pub(super) fn push(text: &mut String, more: &str) {
 pub(super) fn percent(share: f64) -> String {
     let percents = share * 100.0;
     let misleads = |text: &String| match text.parse::<f64>() {
-        Ok(shown) => (shown == 0.0) != (share == 0.0) || (shown == 100.0) != (share == 1.0),
+        Ok(shown) => (shown > 0.0) != (share > 0.0) || (shown < 100.0) != (share < 1.0),
         Err(_) => false,
     };
     let mut rounded = (1..=15).map(|digits| format!("{percents:.digits$}"));
