@@ -206,7 +206,7 @@ pub struct Sweep {
 pub enum Curtail {
     /// Never.
     Never,
-    /// When the missing conversations cannot change the verdict.
+    /// When the missing conversations cannot let the build go on.
     #[default]
     Certain,
     /// Also when an anytime-valid test has shown the harm to be rare enough.

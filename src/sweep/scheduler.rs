@@ -225,6 +225,12 @@ async fn keep_and_judge(work: &Work, order: &[usize], transcript: &Transcript, s
     let flags = remarkable(transcript);
     let evaluated = judged(work, transcript, shared).await;
     let mut progress = lock(shared);
+    let curtailed = matches!(progress.stopped, Some(Stopped::Curtailed(_)));
+    let harmful = || evaluated.iter().flat_map(|a| &a.dimensions).any(|d| d.outcome.is_harm());
+    if curtailed && evaluated.len() < work.judges.len() && !harmful() {
+        // Cut off by the gate, which needs it no more: it is left out, and no judge has failed. Harm that was seen stays.
+        return;
+    }
     progress.statuses.insert(transcript.id.clone(), CellStatus::Held { messages, flags });
     progress.assessments.extend(evaluated);
     drop(progress);

@@ -10,13 +10,14 @@ use vera_gate::gate::stop::StopReason;
 use vera_gate::judge::Judge;
 use vera_gate::model::meter::Budget;
 use vera_gate::model::{
-    ChatModel, ChatRequest, EnvLookup, Exchange, ModelContext, ModelError, ModelIdentity, Role, connect,
+    ChatModel, ChatRequest, EnvLookup, Exchange, Failure, ModelContext, ModelError, ModelIdentity, Role,
+    connect,
 };
 use vera_gate::rating::JudgeId;
 use vera_gate::source::FileSet;
 use vera_gate::sweep::event::Event;
 use vera_gate::sweep::plan::Plan;
-use vera_gate::sweep::scheduler::{Curtailment, Keeper, Progress, Work, run};
+use vera_gate::sweep::scheduler::{CellStatus, Curtailment, Keeper, Progress, Stopped, Work, run};
 use vera_gate::target::load;
 use vera_gate::target::rubric::Semantics;
 use vera_gate::transcript::Transcript;
@@ -35,6 +36,8 @@ struct Open {
 struct Slow {
     inner: Arc<dyn ChatModel>,
     open: Arc<Mutex<Open>>,
+    /// Makes no new call once this is cancelled, as the journal does.
+    stop: CancellationToken,
 }
 
 impl ChatModel for Slow {
@@ -50,6 +53,10 @@ impl ChatModel for Slow {
                 open.most = open.most.max(open.now.len());
             }
             tokio::task::yield_now().await;
+            if self.stop.is_cancelled() {
+                let (role, failure) = (request.role, Failure::Cancelled);
+                return Err(ModelError { role, failure, message: "stopped".to_owned(), attempts: 0 });
+            }
             self.inner.reply(request).await
         })
     }
@@ -75,10 +82,11 @@ fn work(conversations: usize, curtailment: Option<Arc<Curtailment>>) -> (Arc<Wor
     sweep.max_messages = 4;
     let context = ModelContext::new(EnvLookup::fixed([]), Budget::default());
     let open: Arc<Mutex<Open>> = Arc::default();
+    let cancel = CancellationToken::new();
     let builtin = Config::builtin();
     let model = |role, settings| -> Arc<dyn ChatModel> {
         let inner = connect(role, settings, &context).unwrap_or_else(|problems| panic!("{problems}"));
-        Arc::new(Slow { inner, open: Arc::clone(&open) })
+        Arc::new(Slow { inner, open: Arc::clone(&open), stop: cancel.clone() })
     };
     let judge = Judge {
         model: model(Role::Judge, &builtin.judge.models[0].model),
@@ -89,7 +97,6 @@ fn work(conversations: usize, curtailment: Option<Arc<Curtailment>>) -> (Arc<Wor
     };
     let log = Log::default();
     let (written, closed) = (Arc::clone(&log), Arc::clone(&open));
-    let cancel = CancellationToken::new();
     let work = Work {
         plan: Arc::new(Plan::new(&target, &sweep, &["person".to_owned()]).unwrap()),
         target,
@@ -174,4 +181,28 @@ async fn the_curtailment_sees_growing_beginnings_and_ends_the_sweep() {
     // One that finishes late holds the beginning up, however far the others get.
     assert!(last >= 5, "{last}");
     assert!(progress.stopped.is_some());
+}
+
+/// All conversations are on their way when the first look ends the sweep. What is not judged to its end by then is left
+/// out like what was never begun: it is not taken for a failure of the judge.
+#[tokio::test]
+async fn what_the_end_of_the_sweep_cuts_off_is_left_out() {
+    let reason = StopReason::CertainFail { rule: "a".to_owned(), dimension: None };
+    let enough = {
+        let reason = reason.clone();
+        move |_: &Progress| Some(reason.clone())
+    };
+    let (work, log, _) = work(100, Some(Arc::new(enough)));
+    let progress = run(work).await;
+    assert_eq!(progress.stopped, Some(Stopped::Curtailed(reason)));
+    let held = log.lock().unwrap().iter().filter(|(what, _)| *what == "held").count();
+    let counted: BTreeSet<&str> = progress
+        .statuses
+        .iter()
+        .filter(|(_, status)| matches!(status, CellStatus::Held { .. }))
+        .map(|(id, _)| id.0.as_str())
+        .collect();
+    let judged: BTreeSet<&str> = progress.assessments.iter().map(|a| a.conversation.0.as_str()).collect();
+    assert_eq!(counted, judged, "what counts as held is judged");
+    assert!(counted.len() < held, "the test cuts something off: {} of {held}", counted.len());
 }
