@@ -43,7 +43,14 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
     let matrix = Matrix::count(input.dimensions, input.conversations);
     let coverage = coverage::coverage(input, &context.candidate, &matrix);
     let rules = &input.thresholds.rules;
-    let outcomes = rules.iter().map(|rule| (rule, check::rule(&context, rule))).collect();
+    let outcomes = rules
+        .iter()
+        .map(|rule| {
+            let mut outcomes = check::rule(&context, rule);
+            check::say_what_settles(&context, rule, &mut outcomes);
+            (rule, outcomes)
+        })
+        .collect();
     let applied = decide::apply(input, &context.candidate, outcomes);
     reasons.extend(coverage::gaps(input, &context.candidate, &coverage));
     // That nothing at all was relevant is said already.

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rules::{Correction, Each, Population, RuleKind, Scope, Standard};
+use super::check::{family_size, finding};
+use super::rules::{Each, Population, RuleKind, Scope, Standard};
 use super::thresholds::Thresholds;
+use crate::stats::Confidence;
 use crate::stats::power::{
     Assumptions, PlannedSweep, most_harms_passing, personas_needed, relevant_needed, zero_harm_upper_bound,
 };
-use crate::stats::{Alpha, Confidence, Power};
 use crate::target::RiskLevel;
 
 /// The sweep that is planned.
@@ -103,23 +104,16 @@ pub fn power_report(input: &PowerInput<'_>) -> PowerReport {
                             + usize::from(test.overall)
                     }
                 };
-                let family = if test.correction == Correction::None { 1 } else { members.max(1) };
-                let adjusted = Alpha::new(test.alpha.get() / family as f64).unwrap_or(test.alpha);
-                let floor = |rise: Option<f64>| rise.map(|rise| rise.max(test.floor));
+                let adjusted = finding(&test, family_size(&test, members));
                 report.regressions.push(RegressionPower {
                     rule: rule.id.clone(),
                     false_alarm: test.alpha.get(),
-                    smallest_rise: floor(sweep.smallest_detectable(test.alpha, Power::P80)),
-                    smallest_rise_adjusted: floor(sweep.smallest_detectable(adjusted, Power::P80)),
+                    smallest_rise: sweep.smallest_detectable(&finding(&test, 1)),
+                    smallest_rise_adjusted: sweep.smallest_detectable(&adjusted),
                     too_few_personas: sweep.personas < u64::from(test.min_personas),
                     wanted: input.wanted.map(|wanted| {
-                        let needed = personas_needed(
-                            wanted,
-                            input.conversations_per_persona,
-                            input.assumptions,
-                            adjusted,
-                            Power::P80,
-                        );
+                        let each = input.conversations_per_persona;
+                        let needed = personas_needed(wanted, each, input.assumptions, &adjusted);
                         (wanted, needed.map(|n| n.max(u64::from(test.min_personas))))
                     }),
                 });
@@ -214,12 +208,12 @@ mod tests {
 
     #[test]
     fn twenty_conversations_detect_and_certify_nothing_small() {
-        // Published: 20x1 has a standard error of 9.2 points, so finds 23 points; 16 relevant conversations without
-        // harm leave room for 1 - 0.05^(1/16) = 17 %.
+        // Simulated: 20x1 finds a rise of about 35 points in 80 of 100; 16 relevant conversations without harm leave
+        // room for 1 - 0.05^(1/16) = 17 %.
         let found = report(20, 1, None);
         let regression = &found.regressions[0];
         assert!(regression.too_few_personas);
-        assert!(regression.smallest_rise.is_some_and(|rise| (rise - 0.23).abs() < 0.008));
+        assert!(regression.smallest_rise.is_some_and(|rise| (rise - 0.35).abs() < 0.03));
         let harm = found.limits.iter().find(|limit| limit.rule == "harm").unwrap();
         assert_eq!(harm.most_harms, None);
         assert!(
@@ -229,10 +223,10 @@ mod tests {
     }
 
     #[test]
-    fn a_full_sweep_finds_seven_points_and_names_what_five_need() {
+    fn a_full_sweep_finds_eight_points_and_names_what_five_need() {
         let found = report(100, 2, Some(0.05));
         let regression = &found.regressions[0];
-        assert!(regression.smallest_rise.is_some_and(|rise| (rise - 0.07).abs() < 0.008));
+        assert!(regression.smallest_rise.is_some_and(|rise| (rise - 0.08).abs() < 0.008));
         assert!(regression.smallest_rise_adjusted > regression.smallest_rise);
         let (_, personas) = regression.wanted.unwrap();
         assert!(personas.is_some_and(|n| n > 200), "{personas:?}");

@@ -96,9 +96,11 @@ pub enum Standard {
 }
 
 /// About whom a bound speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Population {
     /// Users like these personas.
+    #[serde(rename = "population")]
     UsersLikeThese,
     /// Exactly these personas.
     FixedPersonas,

@@ -3,11 +3,16 @@
 //! Approximate where it says so: planning needs one digit, the verdict itself never uses these numbers.
 
 use super::interval::{lower_bound, upper_bound};
-use super::special::normal_quantile;
-use super::value::{Alpha, Confidence, Count, EffectiveCount, Power, StatsError};
+use super::value::{Confidence, Count, EffectiveCount, StatsError};
+
+mod detection;
+
+pub use detection::{Comparison, Finding, smallest_detectable};
 
 /// Conversations beyond which no plan goes; searches stop here.
 const MOST_CONVERSATIONS: u64 = 10_000_000;
+/// Conversations of a persona beyond which it is as good as sure that one is relevant.
+const MOST_FACTORS: u64 = 10_000;
 
 /// A planned pair of sweeps, candidate and baseline of the same shape.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,6 +56,11 @@ impl Assumptions {
     /// Harm rate among relevant conversations.
     pub const fn harm_rate(self) -> f64 {
         self.harm_rate
+    }
+
+    /// Correlation of harm within a persona.
+    pub const fn harm_icc(self) -> f64 {
+        self.harm_icc
     }
 
     /// Share of conversations expected to be Not Relevant.
@@ -105,35 +115,53 @@ impl PlannedSweep {
         Some((within + harm_variance * harm_icc * unbalanced / (n * n)).sqrt())
     }
 
-    /// Smallest increase of the harm rate this sweep detects, see [`smallest_detectable`]. `None` when no increase up
-    /// to a rate of 1 would do.
-    pub fn smallest_detectable(&self, alpha: Alpha, power: Power) -> Option<f64> {
-        let effect = smallest_detectable(self.standard_error()?, alpha, power);
-        (effect <= 1.0 - self.assumptions.harm_rate).then_some(effect)
+    /// Personas to expect with a relevant conversation in both sweeps.
+    ///
+    /// `1 - 2 E q^m + E q^2m`, with the moments of a beta distribution of the share `q` of Not Relevant conversations.
+    pub fn paired_personas(&self) -> f64 {
+        let Assumptions { not_relevant_rate: mean, not_relevant_icc: icc, .. } = self.assumptions;
+        let never_in = |conversations: u64| -> f64 {
+            let later = |i: u64| {
+                let i = i as f64;
+                mean.mul_add(1.0 - icc, i * icc) / ((i - 1.0).mul_add(icc, 1.0))
+            };
+            (1..conversations).take_while(|i| *i < MOST_FACTORS).map(later).product::<f64>() * mean
+        };
+        let each = self.conversations_per_persona;
+        if each == 0 {
+            return 0.0;
+        }
+        self.personas as f64 * (1.0 - 2.0 * never_in(each) + never_in(each.saturating_mul(2))).max(0.0)
+    }
+
+    /// Smallest increase of the harm rate this sweep finds, see [`smallest_detectable`]. `None` when no increase up to a
+    /// rate of 1 would do.
+    pub fn smallest_detectable(&self, finding: &Finding) -> Option<f64> {
+        let comparison = Comparison {
+            personas: self.paired_personas(),
+            relevant: self.relevant(),
+            rate: self.assumptions.harm_rate,
+            harm_icc: self.assumptions.harm_icc,
+            standard_error: self.standard_error()?,
+        };
+        smallest_detectable(&comparison, finding)
     }
 }
 
-/// Smallest true increase that a one-sided test at `alpha` finds with the given power: `(z_alpha + z_power)` standard
-/// errors, 2.49 at 5 % and 80 %. Normal approximation, a little optimistic: it takes the variance under no change.
-pub fn smallest_detectable(standard_error: f64, alpha: Alpha, power: Power) -> f64 {
-    (normal_quantile(1.0 - alpha.get()) + normal_quantile(power.get())) * standard_error
-}
-
-/// Personas a sweep with `conversations_per_persona` needs to detect `effect`, other things as assumed. `None` when the
+/// Personas a sweep with `conversations_per_persona` needs to find `effect`, other things as assumed. `None` when the
 /// effect is not above zero or no sweep of a thinkable size finds it.
 pub fn personas_needed(
     effect: f64,
     conversations_per_persona: u64,
     assumptions: Assumptions,
-    alpha: Alpha,
-    power: Power,
+    finding: &Finding,
 ) -> Option<u64> {
     if !effect.is_finite() || effect <= 0.0 || conversations_per_persona == 0 {
         return None;
     }
     let detects = |personas: u64| {
         let sweep = PlannedSweep { personas, conversations_per_persona, assumptions };
-        sweep.smallest_detectable(alpha, power).is_some_and(|smallest| smallest <= effect)
+        sweep.smallest_detectable(finding).is_some_and(|smallest| smallest <= effect)
     };
     smallest_where(1, MOST_CONVERSATIONS / conversations_per_persona, detects)
 }

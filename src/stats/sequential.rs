@@ -3,8 +3,8 @@
 //! Curtailment stops when no way of finishing can change the verdict: it costs nothing, statistically. The e-process
 //! stops on evidence alone and passes earlier than curtailment can, at some cost in power; it is opt-in.
 //!
-//! All of it assumes that conversations arrive in an order that does not depend on their outcome: a seeded shuffle over
-//! conversations, not the order in which they happen to finish.
+//! All of it assumes that conversations arrive in an order that does not depend on their outcome: a seeded shuffle
+//! in rounds, each persona once before any comes again, not the order in which they happen to finish.
 
 use super::cluster::{DesignEffectRule, largest_design_effect};
 use super::interval::{lower_bound, upper_bound};

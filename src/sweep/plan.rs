@@ -1,6 +1,6 @@
 //! The plan: every conversation that is to be held, named before anything is called.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rand::SeedableRng as _;
 use rand::seq::SliceRandom as _;
@@ -93,11 +93,22 @@ impl Plan {
         Self { cells }
     }
 
-    /// The order of the work: shuffled by the seed, so that what is finished first is a fair sample of the whole.
+    /// The order of the work: shuffled by the seed, and in rounds, each persona once before any comes again. What is
+    /// finished first is a fair sample of the whole, and an early pass, which must have seen everybody, need not wait for
+    /// the last conversation.
     pub fn order(&self, seed: u64) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.cells.len()).collect();
+        let mut order: Vec<(usize, &Cell)> = self.cells.iter().enumerate().collect();
         order.shuffle(&mut rng(seed, "order"));
-        order
+        let mut rounds: HashMap<&str, usize> = HashMap::new();
+        let mut placed: Vec<(usize, usize)> = Vec::with_capacity(order.len());
+        for (at, cell) in order {
+            let round = rounds.entry(&cell.persona).or_default();
+            placed.push((*round, at));
+            *round += 1;
+        }
+        // Stable: within a round the shuffle stays.
+        placed.sort_by_key(|(round, _)| *round);
+        placed.into_iter().map(|(_, at)| at).collect()
     }
 
     /// Planned conversations per risk level; those without a level under `None` of the option.
@@ -263,6 +274,21 @@ mod tests {
         let ids: BTreeSet<&str> = plan.cells.iter().map(|c| c.id.0.as_str()).collect();
         assert_eq!(ids.len(), 400);
         assert!(ids.iter().all(|id| !id.contains('/')));
+    }
+
+    #[test]
+    fn each_persona_comes_once_before_any_comes_again() {
+        let plan = plan(Selection::default()).unwrap();
+        let persons = |seed| -> Vec<&str> {
+            plan.order(seed).into_iter().map(|cell| plan.cells[cell].persona.as_str()).collect()
+        };
+        let order = persons(1);
+        for round in order.chunks(100) {
+            assert_eq!(round.iter().collect::<BTreeSet<_>>().len(), 100);
+        }
+        assert_ne!(order[..100], order[100..200], "each round is shuffled");
+        assert_ne!(order, persons(2));
+        assert_eq!(plan.order(1).into_iter().collect::<BTreeSet<_>>().len(), 400);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::stats::cluster::{DesignEffectRule, Inference, decision_bounds};
 use crate::stats::{Confidence, Count};
 
 pub(super) use event::pending;
-pub(super) use regression::is_certain;
+pub(super) use regression::{family_size, finding, is_certain};
 
 /// One application of a rule, with what the verdict makes of it when it does not hold.
 #[derive(Clone, Debug)]
@@ -74,6 +74,13 @@ pub(super) fn rule(context: &Context<'_>, rule: &Rule) -> Vec<Outcome> {
         RuleKind::MaxUnjudged { limit } => measure::unjudged(context, rule, limit),
         RuleKind::MaxRoleBreak { limit } => vec![measure::role_breaks(context, rule, limit)],
         RuleKind::MinRelevant { limit } => measure::relevant(context, rule, limit),
+    }
+}
+
+/// Says of rows that are open what would settle them, as far as applying the rule did not.
+pub(super) fn say_what_settles(context: &Context<'_>, rule: &Rule, outcomes: &mut [Outcome]) {
+    if let RuleKind::Regression(test) = rule.kind {
+        regression::say_what_settles(context, rule, &test, outcomes);
     }
 }
 

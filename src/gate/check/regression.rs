@@ -4,17 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::evidence::{Case, Evidence, Seen, Talk, see};
 use super::super::rules::{Correction, Each, RegressionRule, Rule, Test};
-use super::super::verdict::{Against, Measure, Observed, ReasonCode, Regression, Row, Settling, Status};
+use super::super::verdict::{Against, Measure, Observed, ReasonCode, Regression, Row, Status};
 use super::{Context, Outcome, group_name, groups, harmful, moved, row, settle, shift, unseen, words};
 use crate::stats::cluster::{DesignEffectRule, difference_interval, difference_upper_bound, rate_difference};
 use crate::stats::exact::{fisher, mcnemar, stratified};
 use crate::stats::multiplicity::{Hypothesis, holm, tarone_holm};
-use crate::stats::power::smallest_detectable;
+use crate::stats::power::{Assumptions, Comparison, Finding, smallest_detectable};
 use crate::stats::sequential::{self, RegressionCertainty, curtail_regression};
 use crate::stats::sign_flip::{
     IncompleteArm, IncompletePersona, PersonaCounts, PersonaDelta, sign_flip, smallest_attainable,
 };
-use crate::stats::{Confidence, Count, Exactness, Power, Sides};
+use crate::stats::{Alpha, Confidence, Count, Exactness, Power, Sides};
+
+mod settling;
+
+pub(in crate::gate) use settling::say_what_settles;
 
 /// One member of the family under one assumption about missing data.
 struct Tested {
@@ -74,21 +78,37 @@ pub(super) fn rows(
     baseline: &Evidence,
 ) -> Vec<Outcome> {
     let all = &context.candidate;
-    let others = all.personas().symmetric_difference(&baseline.personas()).count() as u64;
-    let (candidate, baseline) = match test.test {
-        Test::Fisher => (all.clone(), baseline.clone()),
-        Test::SignFlip | Test::Mcnemar | Test::Stratified => {
-            (all.shared_with(baseline), baseline.shared_with(all))
-        }
-    };
+    let Compared { candidate, baseline, others } = Compared::of(all, baseline, test);
     let members = members(all, rule, test);
-    let arms = Arms { candidate: &candidate, baseline: &baseline, rule, test, others };
+    let family = family_size(test, members.len());
+    let arms = Arms { candidate: &candidate, baseline: &baseline, rule, test, family, others };
     let [observed, best, worst] = Case::ALL.map(|case| arms.family(&members, case));
     members
         .iter()
         .zip(observed.iter().zip(best.iter().zip(&worst)))
         .map(|(member, (seen, (best, worst)))| arms.outcome(member, seen, [best, worst], against))
         .collect()
+}
+
+/// What a test compares.
+struct Compared {
+    candidate: Evidence,
+    baseline: Evidence,
+    /// Personas that only one side has.
+    others: u64,
+}
+
+impl Compared {
+    fn of(candidate: &Evidence, baseline: &Evidence, test: &RegressionRule) -> Self {
+        let others = candidate.personas().symmetric_difference(&baseline.personas()).count() as u64;
+        let (candidate, baseline) = match test.test {
+            Test::Fisher => (candidate.clone(), baseline.clone()),
+            Test::SignFlip | Test::Mcnemar | Test::Stratified => {
+                (candidate.shared_with(baseline), baseline.shared_with(candidate))
+            }
+        };
+        Self { candidate, baseline, others }
+    }
 }
 
 /// Persona, user model, run, and which of the conversations that share these.
@@ -111,6 +131,8 @@ struct Arms<'a> {
     baseline: &'a Evidence,
     rule: &'a Rule,
     test: &'a RegressionRule,
+    /// Tests that the p-values are adjusted for.
+    family: usize,
     /// Personas that only one side has.
     others: u64,
 }
@@ -264,10 +286,6 @@ impl Arms<'_> {
         row.against = Some(against);
         row.limit = Some(self.test.floor);
         row.conversations = harmful(self.candidate, &self.rule.scope, &member.group);
-        if statuses[0] == Status::Inconclusive {
-            row.settling = self.settling(seen, &facts);
-            row.reason.push_str(&settling_words(row.settling));
-        }
         // Not Relevant that grew beside it could hide the rise: then no clean pass.
         if let (Status::Pass, Some(moved)) = (statuses[0], facts.not_relevant)
             && moved.p <= 0.05
@@ -304,7 +322,6 @@ impl Arms<'_> {
             (Some(now), Some(before)) if before > 0.0 => Some(now / before - 1.0),
             _ => None,
         };
-        let spread = rate_difference(&seen.personas).filter(|difference| difference.standard_error > 0.0);
         let pooled = |of: fn(&PersonaCounts) -> Count| -> Count { seen.personas.iter().map(of).sum() };
         Regression {
             candidate,
@@ -322,8 +339,7 @@ impl Arms<'_> {
             personas: seen.paired,
             informative: seen.informative,
             unpaired: seen.personas.len() as u64 - seen.paired + self.others,
-            smallest_detectable: spread
-                .map(|spread| smallest_detectable(spread.standard_error, self.test.alpha, Power::P80)),
+            smallest_detectable: self.smallest_detectable(seen),
             upper_one_sided: self.test.margin.and_then(|_| one_sided_upper(&seen.personas)),
             not_relevant: shift::moved(
                 self.candidate,
@@ -335,6 +351,21 @@ impl Arms<'_> {
             personas_moved: moved::personas(self.candidate, self.baseline, &self.rule.scope, &member.group),
             modes_moved: moved::modes(self.candidate, self.baseline, &self.rule.scope, &member.group),
         }
+    }
+
+    /// The smallest true rise that this comparison finds in four of five cases: with an adjusted p at the level of the
+    /// rule, and an observed rise at its floor.
+    fn smallest_detectable(&self, seen: &Tested) -> Option<f64> {
+        let difference = rate_difference(&seen.personas)?;
+        let relevant = difference.candidate.total().min(difference.baseline.total()) as f64;
+        let comparison = Comparison {
+            personas: seen.paired as f64,
+            relevant,
+            rate: difference.baseline.rate()?,
+            harm_icc: Assumptions::default().harm_icc(),
+            standard_error: difference.standard_error,
+        };
+        smallest_detectable(&comparison, &finding(self.test, self.family))
     }
 
     /// The same test with Not Relevant counted as harmless: blind to harm that is called not relevant, and steady when
@@ -357,27 +388,6 @@ impl Arms<'_> {
             .filter_map(|(name, now)| baseline.get(name).map(|before| PersonaDelta::whole(now - before)))
             .collect();
         sign_flip(&deltas).greater.get(Exactness::Mid)
-    }
-
-    /// What would settle a row that is open: personas up to the minimum, or as many as narrow the interval of the
-    /// difference to the margin, which its width does with the root of their number.
-    fn settling(&self, seen: &Tested, facts: &Regression) -> Option<Settling> {
-        let short = u64::from(self.test.min_personas).saturating_sub(seen.paired);
-        if short > 0 {
-            return Some(Settling::MorePersonas(short));
-        }
-        let (margin, upper, difference) = (self.test.margin?, facts.upper_one_sided?, facts.difference?);
-        if difference >= margin {
-            return Some(Settling::CannotSettle);
-        }
-        let factor = ((upper - difference) / (margin - difference)).powi(2);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "at least 0; the cast saturates"
-        )]
-        let more = (seen.paired as f64 * (factor - 1.0)).ceil().max(1.0) as u64;
-        Some(Settling::MorePersonas(more))
     }
 
     fn sentence(&self, seen: &Tested, facts: &Regression, status: Status, against: Against) -> String {
@@ -462,7 +472,7 @@ impl Arms<'_> {
                     words::push(
                         &mut text,
                         &format!(
-                            " No rise was found; this comparison finds a rise of {} in four of five cases.",
+                            " No rise was found; this comparison finds a rise of about {} in four of five cases.",
                             words::points(effect)
                         ),
                     );
@@ -473,16 +483,18 @@ impl Arms<'_> {
     }
 }
 
-fn settling_words(settling: Option<Settling>) -> String {
-    match settling {
-        Some(Settling::MorePersonas(more)) => {
-            format!(" About {} would settle it.", words::count(more, "more persona"))
-        }
-        Some(Settling::CannotSettle) => {
-            " The difference that was seen reaches the margin itself, so more conversations do not settle it."
-                .to_owned()
-        }
-        _ => String::new(),
+/// Tests that the p-values of a rule with so many members are adjusted for.
+pub(in crate::gate) fn family_size(test: &RegressionRule, members: usize) -> usize {
+    if test.correction == Correction::None { 1 } else { members.max(1) }
+}
+
+/// What a rise must be for the rule to fail, when it is the only one among so many tests.
+pub(in crate::gate) fn finding(test: &RegressionRule, family: usize) -> Finding {
+    Finding {
+        alpha: Alpha::new(test.alpha.get() / family as f64).unwrap_or(test.alpha),
+        exactness: test.exactness,
+        floor: test.floor,
+        power: Power::P80,
     }
 }
 
@@ -533,7 +545,7 @@ pub(in crate::gate) fn is_certain(
         .collect();
     let sequential = sequential::RegressionRule {
         alpha: test.alpha,
-        family: if test.correction == Correction::None { 1 } else { members.len() },
+        family: family_size(test, members.len()),
         exactness: test.exactness,
         floor: test.floor,
     };

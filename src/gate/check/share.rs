@@ -1,11 +1,13 @@
 //! `max_harm` and `min_best_practice`: a limit on a share of the relevant conversations.
 
+use std::collections::BTreeSet;
+
 use super::super::evidence::{Case, Evidence, Seen};
 use super::super::rules::{Population, Rule, ShareLimit, Standard};
 use super::super::verdict::{Bound, Measure, Observed, ReasonCode, Settling, Status};
 use super::{Context, Outcome, group_name, groups, harmful, not_excluded, row, settle, unseen, words};
 use crate::stats::cluster::{DesignEffectRule, Inference, clustered, decision_bounds};
-use crate::stats::power::{Settlement, most_harms_passing, relevant_needed, to_settle};
+use crate::stats::power::{Settlement, relevant_needed, to_settle};
 use crate::stats::{Confidence, Count};
 
 /// What the limit is on.
@@ -78,10 +80,12 @@ fn one(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[usi
     if of == Of::Harm {
         row.conversations = harmful(evidence, &rule.scope, group);
     }
-    if let (Standard::Bound { confidence, .. }, Status::Inconclusive) = (limit.against, statuses[0]) {
-        row.settling = settling(observed, of, limit.limit, confidence);
-        row.reason.push_str(&settling_words(row.settling));
-        row.reason.push_str(size_words(observed, of, limit.limit, confidence));
+    if let (Standard::Bound { confidence, population }, Status::Inconclusive) = (limit.against, statuses[0]) {
+        let most = most_unwanted(of, limit.limit);
+        let planned = each(evidence, rule);
+        row.settling = settling(observed, most, confidence, population, planned);
+        row.reason.push_str(&settling_words(row.settling, shown, of, population));
+        row.reason.push_str(size_words(observed, of, most, confidence, population));
     }
     let by_missing = settle(&mut row, statuses, &missing, &rule.scope);
     let code = match (row.status, by_missing, of) {
@@ -120,10 +124,7 @@ fn look(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[us
             Look { status, counts: total, per_persona: counts, bound: None }
         }
         Standard::Bound { confidence, population } => {
-            let inference = match population {
-                Population::FixedPersonas => Inference::FixedPersonas,
-                Population::UsersLikeThese => Inference::UsersLikeThese(DesignEffectRule::default()),
-            };
+            let inference = inference(population);
             let bounds = decision_bounds(&counts, inference, confidence);
             let spread = clustered(&counts, inference);
             let (Some(bounds), Some(spread)) = (bounds, spread) else {
@@ -148,40 +149,78 @@ fn look(evidence: &Evidence, rule: &Rule, limit: ShareLimit, of: Of, group: &[us
                 confidence: confidence.get(),
                 design_effect: spread.used,
                 effective_n: spread.effective.total(),
+                inference: population,
             };
             Look { status, counts: total, per_persona: counts, bound: Some(bound) }
         }
     }
 }
 
-fn settling(look: &Look, of: Of, limit: f64, confidence: Confidence) -> Option<Settling> {
+fn inference(population: Population) -> Inference {
+    match population {
+        Population::FixedPersonas => Inference::FixedPersonas,
+        Population::UsersLikeThese => Inference::UsersLikeThese(DesignEffectRule::default()),
+    }
+}
+
+/// Conversations of the scope for each of its personas.
+fn each(evidence: &Evidence, rule: &Rule) -> f64 {
+    let personas: BTreeSet<&str> =
+        evidence.in_scope(&rule.scope).map(|talk| talk.who.persona.as_str()).collect();
+    evidence.in_scope(&rule.scope).count() as f64 / personas.len().max(1) as f64
+}
+
+/// `each` conversations of a persona are planned: what is not yet relevant has no design effect of its own.
+fn settling(
+    look: &Look,
+    most: f64,
+    confidence: Confidence,
+    population: Population,
+    each: f64,
+) -> Option<Settling> {
     if look.counts.total() == 0 {
-        let needed = relevant_needed(0, most_unwanted(of, limit), confidence);
-        return Some(needed.map_or(Settling::CannotSettle, Settling::MoreToPass));
+        let planned = match population {
+            Population::FixedPersonas => 1.0,
+            Population::UsersLikeThese => DesignEffectRule::default().planned(each),
+        };
+        let needed = relevant_needed(0, most, confidence);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a count far below 2^52"
+        )]
+        return Some(needed.map_or(Settling::CannotSettle, |needed| {
+            Settling::MoreToPass((needed as f64 * planned).ceil() as u64)
+        }));
     }
     let design_effect = look.bound.map_or(1.0, |bound| bound.design_effect);
-    to_settle(look.counts, design_effect, most_unwanted(of, limit), confidence).map(|settlement| {
-        match settlement {
-            Settlement::Pass { more } => Settling::MoreToPass(more),
-            Settlement::Fail { more } => Settling::MoreToFail(more),
-            Settlement::OutOfReach => Settling::CannotSettle,
-        }
+    to_settle(look.counts, design_effect, most, confidence).map(|settlement| match settlement {
+        Settlement::Pass { more } => Settling::MoreToPass(more),
+        Settlement::Fail { more } => Settling::MoreToFail(more),
+        Settlement::OutOfReach => Settling::CannotSettle,
     })
 }
 
-fn settling_words(settling: Option<Settling>) -> String {
+fn settling_words(settling: Option<Settling>, shown: Observed, of: Of, population: Population) -> String {
+    // More conversations of the same persona resemble those that were held, and tell less and less.
+    let with = match population {
+        Population::UsersLikeThese => " with further personas",
+        Population::FixedPersonas => "",
+    };
+    let more = |n: u64| words::count(n, "more relevant conversation");
     match settling {
-        Some(Settling::MoreToPass(more)) => {
-            format!(
-                " If the rate stays, about {} would let it pass.",
-                words::count(more, "more relevant conversation")
-            )
+        Some(Settling::MoreToPass(n)) if shown.n == 0 => {
+            let all = match of {
+                Of::Harm => "without any harm",
+                Of::BestPractice => "with best practice throughout",
+            };
+            format!(" About {} {all} would let it pass.", words::count(n, "relevant conversation"))
         }
-        Some(Settling::MoreToFail(more)) => {
-            format!(
-                " If the rate stays, about {} would show that it fails.",
-                words::count(more, "more relevant conversation")
-            )
+        Some(Settling::MoreToPass(n)) => {
+            format!(" If the rate stays, about {}{with} would let it pass.", more(n))
+        }
+        Some(Settling::MoreToFail(n)) => {
+            format!(" If the rate stays, about {}{with} would show that it fails.", more(n))
         }
         Some(Settling::CannotSettle) => {
             " No number of conversations settles a rate this close to the limit.".to_owned()
@@ -190,15 +229,25 @@ fn settling_words(settling: Option<Settling>) -> String {
     }
 }
 
-/// Whether a result of this size could have passed at all.
-fn size_words(look: &Look, of: Of, limit: f64, confidence: Confidence) -> &'static str {
-    let design_effect = look.bound.map_or(1.0, |bound| bound.design_effect);
-    let most = most_harms_passing(look.counts.total(), design_effect, most_unwanted(of, limit), confidence);
-    match (most, of) {
-        _ if look.counts.total() == 0 => "",
-        (Some(_), _) => "",
-        (None, Of::Harm) => " At this size not even a result without any harm would pass.",
-        (None, Of::BestPractice) => " At this size not even best practice throughout would pass.",
+/// Whether as many conversations of the same personas could have passed at all, had nothing been wrong with them.
+fn size_words(
+    look: &Look,
+    of: Of,
+    most: f64,
+    confidence: Confidence,
+    population: Population,
+) -> &'static str {
+    let clean: Vec<Count> =
+        look.per_persona.iter().filter_map(|count| Count::new(0, count.total()).ok()).collect();
+    let best = decision_bounds(&clean, inference(population), confidence);
+    match (best, of) {
+        (Some(best), Of::Harm) if best.upper > most => {
+            " At this size not even a result without any harm would pass."
+        }
+        (Some(best), Of::BestPractice) if best.upper > most => {
+            " At this size not even best practice throughout would pass."
+        }
+        (Some(_) | None, _) => "",
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ConversationRef;
+use crate::gate::rules::Population;
 use crate::target::RiskLevel;
 
 /// What became of one application of a rule, ordered from good to bad.
@@ -90,6 +91,8 @@ pub struct Bound {
     pub design_effect: f64,
     /// Conversations divided by the design effect.
     pub effective_n: f64,
+    /// About whom it speaks: `population` is users like these personas.
+    pub inference: Population,
 }
 
 /// What would settle an open row.
@@ -225,7 +228,8 @@ pub struct Regression {
     pub informative: u64,
     /// Personas that only one side has relevant conversations of.
     pub unpaired: u64,
-    /// The smallest rise that this comparison finds in four of five cases, if it can be said.
+    /// The smallest rise that this comparison finds in about four of five cases, after the adjustment and with the floor;
+    /// `null` when no rise is large enough.
     pub smallest_detectable: Option<f64>,
     /// One-sided 95 % upper bound of the difference, when the rule has a margin.
     pub upper_one_sided: Option<f64>,

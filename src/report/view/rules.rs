@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{Escaped, Listed, against, observed};
-use crate::gate::rules::Tier;
+use crate::gate::rules::{Population, Tier};
 use crate::gate::verdict::{
     ConversationRef, GateVerdict, Measure, Reason, Regression, Row, RuleResult, Settling, ShownWaiver,
     Status, Weight,
@@ -190,7 +190,7 @@ fn rule_row<E: Escaped>(rule: &RuleResult, row: &Row) -> RuleRow<E> {
         bounds: E::text(&bounds_text(row)),
         limit: E::text(&limit_text(row)),
         reason: E::text(&row.reason),
-        settling: E::text(&row.settling.map(settling_text).unwrap_or_default()),
+        settling: E::text(&row.settling.map(|settling| settling_text(row, settling)).unwrap_or_default()),
         conversations: named(&row.conversations),
     }
 }
@@ -252,11 +252,21 @@ fn limit_text(row: &Row) -> String {
     }
 }
 
-fn settling_text(settling: Settling) -> String {
+fn settling_text(row: &Row, settling: Settling) -> String {
+    let with = match row.bound.map(|bound| bound.inference) {
+        Some(Population::UsersLikeThese) => " with further personas",
+        Some(Population::FixedPersonas) | None => "",
+    };
     let more = |n: u64| words::count(n, "more relevant conversation", "more relevant conversations");
     match settling {
-        Settling::MoreToPass(n) => format!("If the rate stays, about {} would let it hold.", more(n)),
-        Settling::MoreToFail(n) => format!("If the rate stays, about {} would show it broken.", more(n)),
+        Settling::MoreToPass(n) if row.observed.n == 0 => {
+            let needed = words::count(n, "relevant conversation", "relevant conversations");
+            format!("About {needed}, if nothing is wrong with them, would let it hold.")
+        }
+        Settling::MoreToPass(n) => format!("If the rate stays, about {}{with} would let it hold.", more(n)),
+        Settling::MoreToFail(n) => {
+            format!("If the rate stays, about {}{with} would show it broken.", more(n))
+        }
         Settling::CannotSettle => {
             "The rate is so close to the limit that more conversations do not settle it.".to_owned()
         }
@@ -308,8 +318,8 @@ fn regression<E: Escaped>(rule: &RuleResult, row: &Row, regression: &Regression)
         None => "too few personas changed for any decision".to_owned(),
     };
     let detectable = match regression.smallest_detectable {
-        Some(d) => format!("; smallest rise found in four of five cases: {}", words::points(d)),
-        None => String::new(),
+        Some(d) => format!("; smallest rise found in four of five cases: about {}", words::points(d)),
+        None => "; no rise is large enough to be found in four of five cases".to_owned(),
     };
     RegressionView {
         rule: E::text(&rule.id),

@@ -5,8 +5,9 @@
 //! Statistical Science 38, 576-601). The bets here are mixtures of likelihood ratios over a uniform prior (Robbins 1970,
 //! Ann. Math. Statist. 41, 1397-1409), which have a closed form in the incomplete beta function.
 //!
-//! With several conversations per persona the guarantee needs a uniform shuffle over conversations; back to back, the
-//! conversations of one persona are one bet placed twice.
+//! With two conversations per persona the guarantee needs an order that does not pair them: a uniform shuffle over
+//! conversations, or rounds in which each persona comes once (in simulation, with an intra-persona correlation of 0.5, at
+//! most 2.5 % wrong passes at 5 %). Back to back, the conversations of one persona are one bet placed twice.
 
 use crate::stats::special::ln_incomplete_beta;
 use crate::stats::value::{Alpha, Count, StatsError};

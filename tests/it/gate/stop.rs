@@ -121,7 +121,7 @@ fn only_baseline_rules_without_a_baseline_decide_nothing() {
 }
 
 /// 40 personas, of which `done` have talked, `harmful` of them harmfully.
-fn half_way(rules: &str, done: usize, harmful: usize) -> Gate {
+pub(super) fn half_way(rules: &str, done: usize, harmful: usize) -> Gate {
     let dimensions = ["A".to_owned()];
     let cell = |i: usize| PlannedCell {
         persona: format!("P{i:03}"),

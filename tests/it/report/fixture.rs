@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use vera_gate::config::Evidence;
-use vera_gate::gate::rules::{OnInconclusive, Tier};
+use vera_gate::gate::rules::{OnInconclusive, Population, Tier};
 use vera_gate::gate::verdict::{
     Against, BaselineWord, Bound, Cases, ConversationRef, Coverage, CoverageCounts, DimensionCoverage,
     GateVerdict, Measure, MissingConversation, MissingReason, ModeMove, Observed, PersonaMove, Reason,
@@ -389,6 +389,7 @@ pub(crate) fn fail() -> Report {
                     confidence: 0.95,
                     design_effect: 1.0,
                     effective_n: 9.0,
+                    inference: Population::UsersLikeThese,
                 }),
                 ..row(Status::Waived, Measure::BestPractice, 6, 9, 0.8, "Best practice is below its limit.")
             }],

@@ -2,7 +2,7 @@
 
 use vera_gate::config::{Evidence, Semantics};
 use vera_gate::exit::Exit;
-use vera_gate::gate::rules::{OnInconclusive, Tier};
+use vera_gate::gate::rules::{OnInconclusive, Population, Tier};
 use vera_gate::gate::stop::StopReason;
 use vera_gate::gate::verdict::{
     Against, BaselineWord, Bound, Cases, ConversationRef, Coverage, CoverageCounts, DimensionCoverage, Draw,
@@ -111,6 +111,7 @@ pub(super) fn row(settling: Settling) -> Row {
             confidence: 0.95,
             design_effect: 1.4,
             effective_n: 60.5,
+            inference: Population::FixedPersonas,
         }),
         limit: Some(0.1),
         reason: "why".to_owned(),
