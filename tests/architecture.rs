@@ -118,7 +118,7 @@ const ONLY_IN: &[(&str, &[&str])] = &[
     (".await", &["cli/", "judge/", "model/", "publish/", "sweep/"]),
     ("handlebars::", &["model/http_endpoint/templates.rs", "report/"]),
     // People's YAML goes through `config/yaml.rs`, which knows lines; our own tables need no lines.
-    ("saphyr::", &["config/yaml.rs"]),
+    ("saphyr::", &["config/yaml/node.rs"]),
     ("serde_yaml::", &["model/capabilities.rs", "model/prices.rs", "model/profiles.rs"]),
     ("clap::", &["cli/"]),
     ("indicatif::", &["cli/"]),

@@ -5,7 +5,7 @@ use std::fmt;
 
 use chrono::NaiveDate;
 
-use super::{Baseline, Provenance};
+use super::{Baseline, BaselineConversation, Origin, Provenance};
 use crate::matrix::Collapsed;
 use crate::rating::RatingOutcome;
 
@@ -41,6 +41,8 @@ pub struct BlessInput<'a> {
     pub dimensions: &'a [String],
     /// Its conversations.
     pub conversations: &'a [Collapsed],
+    /// Planned conversations that are not there.
+    pub missing: &'a [BaselineConversation],
     /// Failure mode by question id.
     pub labels: &'a BTreeMap<String, String>,
     /// Conversations planned.
@@ -194,6 +196,7 @@ pub fn bless(input: &BlessInput<'_>, force: Force) -> Result<Baseline, Vec<Refus
         input.conversations,
         input.labels,
     );
+    baseline.origin = Origin::Blessed;
     baseline.forced = refusals.iter().map(ToString::to_string).collect();
-    Ok(baseline)
+    Ok(baseline.with_missing(input.missing))
 }

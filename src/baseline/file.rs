@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Baseline, BaselineConversation, Provenance, SCHEMA};
+use super::{Baseline, BaselineConversation, Origin, Provenance, SCHEMA};
 use crate::rating::{Rating, RatingOutcome, Unjudged};
 use crate::target::RiskLevel;
 use crate::transcript::ConversationId;
@@ -30,6 +30,12 @@ pub enum ReadError {
         /// Ratings it needs.
         wanted: usize,
     },
+    /// Without its day nobody can tell its age.
+    #[error("`created`, the day it was blessed, is missing")]
+    NoDay,
+    /// It holds nothing.
+    #[error("it holds no conversation, so nothing could be compared with it")]
+    Empty,
     /// The same conversation twice.
     #[error("conversation `{0}` stands twice")]
     Duplicate(String),
@@ -156,6 +162,12 @@ impl Baseline {
         let lines = value.as_object_mut().and_then(|map| map.remove("conversations"));
         let head: Head = serde_json::from_value(value).map_err(shape)?;
         let lines: Vec<Line> = serde_json::from_value(lines.unwrap_or_default()).map_err(shape)?;
+        if head.created.is_none() {
+            return Err(ReadError::NoDay);
+        }
+        if lines.is_empty() {
+            return Err(ReadError::Empty);
+        }
         let wanted = head.dimensions.len();
         let mut seen = BTreeSet::new();
         let mut conversations = Vec::with_capacity(lines.len());
@@ -184,6 +196,7 @@ impl Baseline {
         }
         conversations.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(Self {
+            origin: Origin::Blessed,
             candidate: head.candidate,
             created: head.created,
             provenance: head.provenance,

@@ -13,7 +13,7 @@ pub use bless::{BlessInput, Force, ModelUse, Refusal, bless, refusals};
 pub use file::ReadError;
 
 use crate::matrix::Collapsed;
-use crate::rating::{RatingOutcome, RolePlay};
+use crate::rating::{RatingOutcome, RolePlay, Unjudged};
 use crate::target::{Fingerprints, RiskLevel};
 use crate::transcript::ConversationId;
 
@@ -32,20 +32,34 @@ pub struct Provenance {
     pub settings: BTreeMap<String, String>,
 }
 
-/// A baseline file.
+/// Where a baseline comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Somebody blessed it.
+    Blessed,
+    /// An earlier run as it is.
+    Run,
+    /// A bare results file.
+    Results,
+}
+
+/// A baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
+    /// Where it comes from.
+    pub origin: Origin,
     /// What reports call the candidate it was measured on; empty when unknown.
     pub candidate: String,
-    /// The day it was blessed; `None` for a bare results file.
+    /// The day it was blessed, or the run finished; `None` for a bare results file.
     pub created: Option<NaiveDate>,
     /// What it was made with.
     pub provenance: Provenance,
-    /// Rules of blessing that were overridden, in words. The gate prints them each time.
+    /// Rules of blessing that were overridden, or that an earlier run would break, in words. The gate prints them each
+    /// time.
     pub forced: Vec<String>,
     /// The dimensions in the rubric's order.
     pub dimensions: Vec<String>,
-    /// Its conversations, ordered by id.
+    /// Its conversations, ordered by id; those that were planned and never held have no rating.
     pub conversations: Vec<BaselineConversation>,
 }
 
@@ -111,6 +125,7 @@ impl Baseline {
             .collect();
         conversations.sort_by(|a, b| a.id.cmp(&b.id));
         Self {
+            origin: Origin::Results,
             candidate: candidate.to_owned(),
             created,
             provenance,
@@ -118,6 +133,27 @@ impl Baseline {
             dimensions: dimensions.to_vec(),
             conversations,
         }
+    }
+
+    /// With conversations that were planned and are not there: what they would have been is open, as it is for the
+    /// candidate's. Whatever outcomes they come with are replaced.
+    #[must_use]
+    pub fn with_missing(mut self, missing: &[BaselineConversation]) -> Self {
+        let never = RatingOutcome::Unjudged(Unjudged::NoConversation);
+        let outcomes: BTreeMap<_, _> = self.dimensions.iter().map(|name| (name.clone(), never)).collect();
+        self.conversations.extend(missing.iter().map(|conversation| BaselineConversation {
+            outcomes: outcomes.clone(),
+            modes: BTreeMap::new(),
+            ..conversation.clone()
+        }));
+        self.conversations.sort_by(|a, b| a.id.cmp(&b.id));
+        self
+    }
+
+    /// Conversations with a rating.
+    pub fn rated(&self) -> usize {
+        let rated = |c: &&BaselineConversation| c.outcomes.values().any(|outcome| outcome.rating().is_some());
+        self.conversations.iter().filter(rated).count()
     }
 
     /// In what the two results differ so that they do not compare; empty when they do, as far as both sides say.
@@ -176,6 +212,8 @@ pub enum BaselineFault {
     },
     /// Its day lies ahead, so its age cannot be told.
     DatedAhead(NaiveDate),
+    /// None of its personas is one of the candidate's.
+    NoSharedPersona,
 }
 
 /// One thing in which two results differ so that they do not compare.
@@ -217,6 +255,9 @@ impl fmt::Display for BaselineFault {
             }
             Self::TooOld { age_days, max_age_days } => {
                 write!(f, "it is {age_days} days old, at most {max_age_days} are allowed")
+            }
+            Self::NoSharedPersona => {
+                f.write_str("none of its personas is one of the result's, so nothing can be compared")
             }
             Self::DatedAhead(day) => write!(f, "its day, {day}, lies ahead, so its age cannot be told"),
         }

@@ -66,6 +66,7 @@ fn blessed(
             provenance: &provenance(),
             dimensions: &dimensions(),
             conversations,
+            missing: &[],
             labels: &BTreeMap::from([("16".to_owned(), "misses-risk".to_owned())]),
             planned,
             failed,

@@ -9,14 +9,14 @@ use super::conclude::VERDICT_FILE;
 use super::evidence::{self, Evidence};
 use super::prepare::today;
 use super::{Global, conclude, output};
-use crate::baseline::{Baseline, BlessInput, Force, ModelUse, bless};
+use crate::baseline::{Baseline, BlessInput, Force, ModelUse, Origin, bless, refusals};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::GateVerdict;
 use crate::gate::rules::Tier;
 use crate::gate::verdict::Status;
 use crate::matrix::{DimensionCounts, Matrix};
-use crate::run::RunFolder;
+use crate::run::{PlanFile, RunFolder, RunRecord};
 use crate::source::FileSet;
 use crate::sweep::scheduler::CellStatus;
 
@@ -72,34 +72,10 @@ fn make(run: &str, to: &str, force: Force, global: &Global) -> Result<Exit, Erro
     if let Some(shard) = record.shard {
         return Err(Error::Usage(format!("`{run}` is shard {shard} of a run; merge the shards first")));
     }
-    let failed = plan.conversations.iter().filter(|c| !matches!(c.status, CellStatus::Held { .. })).count();
-    let models: Vec<ModelUse> = record
-        .models
-        .iter()
-        .map(|model| ModelUse {
-            role: model.role.word().to_owned(),
-            // A name that the configuration calls pinned is one, whatever the provider answers to.
-            returned: if model.pinned { BTreeSet::new() } else { model.returned.iter().cloned().collect() },
-            requested: model.requested.clone(),
-        })
-        .collect();
-    let dirty = dirty_files();
-    let broken = broken_rules(run)?;
-    let input = BlessInput {
-        candidate: &record.candidate,
-        today: today(),
-        provenance: &evidence.provenance,
-        dimensions: &evidence.dimensions,
-        conversations: &evidence.conversations,
-        labels: &evidence.labels,
-        planned: record.planned,
-        failed: failed as u64,
-        replayed: record.replayed_calls,
-        models: &models,
-        dirty_files: &dirty,
-        broken: &broken,
-    };
-    let blessed = bless(&input, force).map_err(|refusals| {
+    let blessed = with_input(&evidence, record, plan, &broken_rules(run)?, &dirty_files(), |input| {
+        bless(input, force)
+    })
+    .map_err(|refusals| {
         let list: Vec<String> = refusals.iter().map(|refusal| format!("\n  - {refusal}")).collect();
         Error::Incomplete(format!(
             "this run may not become a baseline:{}\n  help: make a complete run of fixed model versions without a recording that the gate lets pass, or override with --force (the gate will say so each time)",
@@ -117,12 +93,53 @@ fn make(run: &str, to: &str, force: Force, global: &Global) -> Result<Exit, Erro
             output::note(&format!("forced: {forced}"));
         }
     }
-    output::result(&format!(
-        "{to}: {} conversations of {}\n",
-        blessed.conversations.len(),
-        record.candidate
-    ))?;
+    output::result(&format!("{to}: {} conversations of {}\n", blessed.rated(), record.candidate))?;
     Ok(Exit::Success)
+}
+
+/// Gives what blessing looks at to something that judges it.
+fn with_input<T>(
+    evidence: &Evidence,
+    record: &RunRecord,
+    plan: &PlanFile,
+    broken: &[String],
+    dirty_files: &[String],
+    judge: impl FnOnce(&BlessInput<'_>) -> T,
+) -> T {
+    let failed = plan.conversations.iter().filter(|c| !matches!(c.status, CellStatus::Held { .. })).count();
+    let models: Vec<ModelUse> = record
+        .models
+        .iter()
+        .map(|model| ModelUse {
+            role: model.role.word().to_owned(),
+            // A name that the configuration calls pinned is one, whatever the provider answers to.
+            returned: if model.pinned { BTreeSet::new() } else { model.returned.iter().cloned().collect() },
+            requested: model.requested.clone(),
+        })
+        .collect();
+    judge(&BlessInput {
+        candidate: &record.candidate,
+        today: today(),
+        provenance: &evidence.provenance,
+        dimensions: &evidence.dimensions,
+        conversations: &evidence.conversations,
+        missing: &evidence.never_held(),
+        labels: &evidence.labels,
+        planned: record.planned,
+        failed: failed as u64,
+        replayed: record.replayed_calls,
+        models: &models,
+        dirty_files,
+        broken,
+    })
+}
+
+/// What would speak against blessing a run that is a baseline as it is, in words. Files that are not committed say
+/// nothing about a run that was made earlier.
+pub(super) fn refusals_of(evidence: &Evidence, run: &str) -> Result<Vec<String>, Error> {
+    let (Some(record), Some(plan)) = (&evidence.record, &evidence.plan_file) else { return Ok(Vec::new()) };
+    let refusals = with_input(evidence, record, plan, &broken_rules(run)?, &[], refusals);
+    Ok(refusals.iter().map(ToString::to_string).collect())
 }
 
 /// The blocking rules that a run broke by the verdict in its folder; none where nothing was decided yet.
@@ -176,8 +193,14 @@ pub(super) fn described(baseline: &Baseline) -> String {
     let mut lines = Vec::new();
     let mut line = |name: &str, value: &str| lines.push(format!("{name:<15}{value}"));
     line("candidate", if baseline.candidate.is_empty() { "unknown" } else { &baseline.candidate });
-    line("blessed", &baseline.created.map_or_else(|| "unknown".to_owned(), |day| day.to_string()));
-    line("conversations", &baseline.conversations.len().to_string());
+    let day = match baseline.origin {
+        Origin::Blessed => "blessed",
+        Origin::Run => "run of",
+        Origin::Results => "made",
+    };
+    line(day, &baseline.created.map_or_else(|| "unknown".to_owned(), |day| day.to_string()));
+    let (all, rated) = (baseline.conversations.len(), baseline.rated());
+    line("conversations", &if rated < all { format!("{rated} of {all}") } else { all.to_string() });
     if let Some(prints) = &baseline.provenance.fingerprints {
         line("rubric", &prints.rubric);
         line("personas", &prints.personas);
@@ -187,7 +210,7 @@ pub(super) fn described(baseline: &Baseline) -> String {
         line(name, value);
     }
     for forced in &baseline.forced {
-        line("forced", forced);
+        line(if baseline.origin == Origin::Run { "not blessed" } else { "forced" }, forced);
     }
     lines.push(String::new());
     lines.extend(harm_lines(&conclude::matrix_of(baseline)));

@@ -122,7 +122,7 @@ fn configuration(args: &CheckArgs, global: &Global) -> Result<Exit, Error> {
 fn baseline_words(reference: &str, files: &FileSet) -> Result<String, Error> {
     match evidence::baseline(reference, files) {
         None => Ok(format!("{reference} does not exist yet")),
-        Some(Ok(baseline)) => Ok(format!("{reference} ({} conversations)", baseline.conversations.len())),
+        Some(Ok(baseline)) => Ok(format!("{reference} ({} conversations)", baseline.rated())),
         Some(Err(fault)) => Err(Error::Usage(format!("gate.baseline `{reference}`: {fault}"))),
     }
 }

@@ -1,11 +1,11 @@
 //! What the gate reads, from a run folder or from a bare results file; and baselines from wherever they are kept.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::load;
-use crate::baseline::{Baseline, BaselineFault, Provenance};
+use crate::baseline::{Baseline, BaselineConversation, BaselineFault, Origin, Provenance};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::error::Error;
 use crate::gate::input::CellStatus as GateStatus;
@@ -19,6 +19,7 @@ use crate::source::{Commit, Entry, FileSet, Source};
 use crate::sweep::conversation::NotHeld;
 use crate::sweep::scheduler::CellStatus;
 use crate::target::{Fingerprints, Target};
+use crate::transcript::ConversationId;
 
 /// The evidence of one result, with as much of its origin as is known.
 pub(super) struct Evidence {
@@ -107,6 +108,24 @@ impl Evidence {
 }
 
 impl Evidence {
+    /// The planned conversations that are not there.
+    pub(super) fn never_held(&self) -> Vec<BaselineConversation> {
+        let held: BTreeSet<&ConversationId> = self.conversations.iter().map(|c| &c.conversation).collect();
+        let planned = self.plan_file.iter().flat_map(|plan| &plan.conversations).map(|planned| &planned.cell);
+        planned
+            .filter(|cell| !held.contains(&cell.id))
+            .map(|cell| BaselineConversation {
+                id: cell.id.clone(),
+                persona: cell.persona.clone(),
+                risk_level: cell.risk_level,
+                user_model: cell.user_model.clone(),
+                run: cell.run,
+                outcomes: BTreeMap::new(),
+                modes: BTreeMap::new(),
+            })
+            .collect()
+    }
+
     /// Counts the dimensions of the target that a bare results file does not have as unrated: what nobody measured is no
     /// evidence. Without a target they are those of VERA-MH, if the file has some of these.
     pub(super) fn held_against(&mut self, target: Option<&Target>, reference: &str) -> Result<(), Error> {
@@ -258,8 +277,9 @@ pub(super) fn baseline(reference: &str, files: &FileSet) -> Option<Result<Baseli
         }
         // The verdict takes one line of it; the help behind it speaks to whoever gave the result.
         let first_line = |error: Error| error.to_string().lines().next().unwrap_or_default().to_owned();
-        let read = Evidence::read(&path.to_string_lossy()).map_err(|error| unreadable(first_line(error)));
-        return Some(read.map(|evidence| as_baseline(&evidence)));
+        let folder = path.to_string_lossy();
+        let read = Evidence::read(&folder).and_then(|evidence| as_baseline(&evidence, &folder));
+        return Some(read.map_err(|error| unreadable(first_line(error))));
     }
     if !path.exists() {
         return None;
@@ -315,17 +335,21 @@ fn parse(source: &Source) -> Result<Baseline, BaselineFault> {
     ))
 }
 
-/// A run as a baseline.
-pub(super) fn as_baseline(evidence: &Evidence) -> Baseline {
+/// A run as a baseline, with what would speak against blessing it.
+fn as_baseline(evidence: &Evidence, folder: &str) -> Result<Baseline, Error> {
     let record = evidence.record.as_ref();
-    Baseline::from_conversations(
+    let against = super::baseline::refusals_of(evidence, folder)?;
+    let baseline = Baseline::from_conversations(
         &record.map_or_else(String::new, |record| record.candidate.clone()),
         record.and_then(|record| record.finished.get(..10)?.parse().ok()),
         evidence.provenance.clone(),
         &evidence.dimensions,
         &evidence.conversations,
         &evidence.labels,
-    )
+    );
+    let missing = evidence.never_held();
+    let baseline = Baseline { origin: Origin::Run, forced: against, ..baseline };
+    Ok(baseline.with_missing(&missing))
 }
 
 /// Reads `REF:PATH` from the repository around a folder; `None` when the commit does not have the file.

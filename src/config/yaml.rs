@@ -3,161 +3,26 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
-
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, did_you_mean};
-use crate::source::{Location, Source};
+use crate::source::Location;
 
-/// A value and where it stands.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Node {
-    /// The value.
-    pub value: Value,
-    /// Its first character.
-    pub location: Location,
-}
+mod node;
 
-/// A YAML value.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// Nothing.
-    Null,
-    /// `true` or `false`.
-    Bool(bool),
-    /// A whole number.
-    Integer(i64),
-    /// Any other number; may be infinite or not a number.
-    Float(f64),
-    /// Text.
-    Text(String),
-    /// A sequence.
-    List(Vec<Node>),
-    /// A mapping in the order of the file.
-    Map(Vec<(Key, Node)>),
-}
+pub use node::{Key, Node, Value, parse};
 
-/// A key and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
-    /// Its text.
-    pub text: String,
-    /// Its first character.
-    pub location: Location,
-}
-
-/// Parses one YAML document. Returns `None` after telling why.
-pub fn parse(source: &Source, problems: &mut Diagnostics) -> Option<Node> {
-    let documents = match MarkedYaml::load_from_str(source.text()) {
-        Ok(documents) => documents,
-        Err(error) => {
-            let place = source.at(error.marker().line(), error.marker().col() + 1);
-            let duplicate = error.info().contains("duplicated key");
-            let code = if duplicate { Code::DuplicateKey } else { Code::Syntax };
-            let message =
-                if duplicate { "the same key stands twice here".to_owned() } else { error.info().to_owned() };
-            problems.push(Diagnostic::error(code, message).at(place).help(
-                "YAML is indented with spaces, keys end with `: `, and text with `: ` or `#` in it is quoted",
-            ));
-            return None;
-        }
-    };
-    let mut documents = documents.into_iter();
-    let Some(document) = documents.next() else {
-        problems.push(Diagnostic::error(Code::EmptyInput, "the file is empty").at(source.at(1, 1)));
-        return None;
-    };
-    if let Some(second) = documents.next() {
-        problems.push(
-            Diagnostic::error(Code::Syntax, "a second document starts here")
-                .at(source.at(second.span.start.line(), second.span.start.col() + 1))
-                .help("keep one document in the file: remove the line `---`"),
-        );
-        return None;
+fn allowed(range: &std::ops::RangeInclusive<f64>) -> String {
+    if range.end().is_finite() {
+        format!("a number from {} to {}", range.start(), range.end())
+    } else {
+        format!("a number from {}", range.start())
     }
-    node(&document, source, problems)
 }
 
-fn node(yaml: &MarkedYaml<'_>, source: &Source, problems: &mut Diagnostics) -> Option<Node> {
-    let location = source.at(yaml.span.start.line(), yaml.span.start.col() + 1);
-    let value = match &yaml.data {
-        YamlData::Value(scalar) => match scalar {
-            Scalar::Null => Value::Null,
-            Scalar::Boolean(value) => Value::Bool(*value),
-            Scalar::Integer(value) => Value::Integer(*value),
-            Scalar::FloatingPoint(value) => Value::Float(value.into_inner()),
-            Scalar::String(text) => Value::Text(text.clone().into_owned()),
-        },
-        YamlData::Sequence(items) => {
-            Value::List(items.iter().filter_map(|item| node(item, source, problems)).collect())
-        }
-        YamlData::Mapping(entries) => {
-            let mut map = Vec::with_capacity(entries.len());
-            for (key, value) in entries {
-                let place = source.at(key.span.start.line(), key.span.start.col() + 1);
-                let text = match &key.data {
-                    YamlData::Value(Scalar::String(text)) => text.clone().into_owned(),
-                    YamlData::Value(Scalar::Integer(number)) => number.to_string(),
-                    YamlData::Value(Scalar::Boolean(value)) => value.to_string(),
-                    YamlData::Value(Scalar::Null) => "None".to_owned(),
-                    _ => {
-                        problems.push(Diagnostic::error(Code::WrongType, "a key must be text").at(place));
-                        continue;
-                    }
-                };
-                if let Some(value) = node(value, source, problems) {
-                    map.push((Key { text, location: place }, value));
-                }
-            }
-            Value::Map(map)
-        }
-        YamlData::Tagged(_, inner) => return node(inner, source, problems),
-        YamlData::Representation(..) | YamlData::Alias(_) | YamlData::BadValue => {
-            problems.push(
-                Diagnostic::error(Code::Syntax, "this value cannot be read")
-                    .at(location)
-                    .help("use plain text, a number, `true`, `false`, a list or a mapping; no aliases"),
-            );
-            return None;
-        }
-    };
-    Some(Node { value, location })
-}
-
-impl Node {
-    /// What kind of value it is, for messages.
-    pub fn kind(&self) -> &'static str {
-        match self.value {
-            Value::Null => "nothing",
-            Value::Bool(_) => "true or false",
-            Value::Integer(_) => "a whole number",
-            Value::Float(_) => "a number",
-            Value::Text(_) => "text",
-            Value::List(_) => "a list",
-            Value::Map(_) => "a mapping",
-        }
-    }
-
-    fn wrong_type(&self, path: &str, want: &str) -> Diagnostic {
-        Diagnostic::error(Code::WrongType, format!("`{path}` is {}, want {want}", self.kind()))
-            .at(self.location.clone())
-    }
-
-    /// The value as JSON.
-    pub fn to_json(&self) -> Option<serde_json::Value> {
-        Some(match &self.value {
-            Value::Null => serde_json::Value::Null,
-            Value::Bool(value) => (*value).into(),
-            Value::Integer(value) => (*value).into(),
-            Value::Float(value) => serde_json::Number::from_f64(*value)?.into(),
-            Value::Text(text) => text.clone().into(),
-            Value::List(items) => items.iter().map(Self::to_json).collect::<Option<Vec<_>>>()?.into(),
-            Value::Map(entries) => serde_json::Value::Object(
-                entries
-                    .iter()
-                    .map(|(key, value)| Some((key.text.clone(), value.to_json()?)))
-                    .collect::<Option<_>>()?,
-            ),
-        })
+fn from_to(range: &std::ops::RangeInclusive<u64>) -> String {
+    if *range.end() == u64::MAX {
+        format!("from {}", range.start())
+    } else {
+        format!("from {} to {}", range.start(), range.end())
     }
 }
 
@@ -284,7 +149,8 @@ impl<'a> Section<'a> {
         match node.value {
             Value::Bool(value) => Some(value),
             _ => {
-                problems.push(node.wrong_type(&self.path_of(key), "`true` or `false`"));
+                let help = "write the word as it is, without quotation marks";
+                problems.push(node.wrong_type(&self.path_of(key), "`true` or `false`").help(help));
                 None
             }
         }
@@ -300,7 +166,8 @@ impl<'a> Section<'a> {
         let node = self.get(key)?;
         let path = self.path_of(key);
         let Value::Integer(number) = node.value else {
-            problems.push(node.wrong_type(&path, "a whole number"));
+            let help = node.number_help(format!("a whole number {}", from_to(&range)));
+            problems.push(node.wrong_type(&path, "a whole number").help(help));
             return None;
         };
         match u64::try_from(number).ok().filter(|n| range.contains(n)) {
@@ -309,11 +176,7 @@ impl<'a> Section<'a> {
                 problems.push(
                     Diagnostic::error(Code::OutOfRange, format!("`{path}` is {number}"))
                         .at(node.location.clone())
-                        .help(if *range.end() == u64::MAX {
-                            format!("a whole number from {}", range.start())
-                        } else {
-                            format!("a whole number from {} to {}", range.start(), range.end())
-                        }),
+                        .help(format!("a whole number {}", from_to(&range))),
                 );
                 None
             }
@@ -344,7 +207,8 @@ impl<'a> Section<'a> {
             Value::Integer(number) => number as f64,
             Value::Float(number) => number,
             _ => {
-                problems.push(node.wrong_type(&path, "a number"));
+                let help = node.number_help(allowed(&range));
+                problems.push(node.wrong_type(&path, "a number").help(help));
                 return None;
             }
         };
@@ -354,11 +218,7 @@ impl<'a> Section<'a> {
         problems.push(
             Diagnostic::error(Code::OutOfRange, format!("`{path}` is {number}"))
                 .at(node.location.clone())
-                .help(if range.end().is_finite() {
-                    format!("a number from {} to {}", range.start(), range.end())
-                } else {
-                    format!("a number from {}", range.start())
-                }),
+                .help(allowed(&range)),
         );
         None
     }
@@ -532,6 +392,7 @@ fn read_duration(text: &str) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Source;
 
     fn node_of(text: &str) -> Node {
         let mut problems = Diagnostics::new();

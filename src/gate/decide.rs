@@ -1,5 +1,7 @@
 //! From rows to one verdict: tiers, waivers, completeness.
 
+use std::collections::BTreeSet;
+
 use chrono::NaiveDate;
 
 use super::check::{Outcome, Rival, RivalState};
@@ -11,7 +13,7 @@ use super::verdict::{
     ShownBaseline, ShownWaiver, Status, Verdict, Weight,
 };
 use super::words;
-use crate::baseline::BaselineFault;
+use crate::baseline::{Baseline, BaselineFault, Origin};
 
 /// What a status means for the verdict.
 fn weight(status: Status, tier: Tier, incomplete: bool) -> Weight {
@@ -71,20 +73,31 @@ fn covers(waiver: &Waiver, rule: &Rule, row: &Row) -> bool {
     dimensions && levels && personas
 }
 
-/// Whether a waiver that covers a row takes all of its teeth: a waiver of one persona leaves the others to the rule.
-fn takes_all(waiver: &Waiver, rule: &Rule, row: &Row) -> bool {
-    fn inside<T: PartialEq>(part: &[T], whole: &[T]) -> bool {
-        part.is_empty() || !whole.is_empty() && whole.iter().all(|one| part.contains(one))
-    }
-    let scope = &waiver.scope;
-    (row.dimension.is_some() || inside(&scope.dimensions, &rule.scope.dimensions))
-        && (row.risk_level.is_some() || inside(&scope.risk_levels, &rule.scope.risk_levels))
-        && inside(&scope.personas, &rule.scope.personas)
-}
-
 /// A waiver for a part covers a row only when every conversation the row names lies in that part.
 fn about_only(row: &Row, inside: impl Fn(&ConversationRef) -> bool) -> bool {
     !row.conversations.is_empty() && row.conversations.iter().all(inside)
+}
+
+/// Whether the waivers leave something of a row to its rule: a relevant rating that none of them is about. A waiver of one
+/// persona leaves the others; one that names them all, or several that do so together, leave nothing.
+fn has_teeth(input: &GateInput<'_>, evidence: &Evidence, rule: &Rule, row: &Row) -> bool {
+    let waivers = || {
+        let all = input.thresholds.waivers.iter();
+        all.filter(|waiver| waiver.rule == rule.id && waiver.holds(input.today)).map(|waiver| &waiver.scope)
+    };
+    let dimensions: Vec<usize> = evidence
+        .dimensions_of(&rule.scope)
+        .into_iter()
+        .filter(|d| row.dimension.as_deref().is_none_or(|name| evidence.name(*d) == name))
+        .collect();
+    evidence.in_scope(&rule.scope).any(|talk| {
+        dimensions.iter().filter(|d| talk.cell(**d).is_relevant()).any(|d| {
+            waivers().all(|scope| {
+                !scope.has_conversation(&talk.who.persona, talk.who.risk_level)
+                    || !scope.has_dimension(evidence.name(*d))
+            })
+        })
+    })
 }
 
 /// The rules with their rows, the reasons that come from them, and the reasons there would be without waivers.
@@ -168,7 +181,7 @@ pub(super) fn apply(
                 .iter()
                 .zip(&mut waivers)
                 .find(|(waiver, shown)| shown.holds && covers(waiver, rule, &row));
-            let toothless = waiver.as_ref().is_some_and(|(waiver, _)| takes_all(waiver, rule, &row));
+            let toothless = waiver.is_some() && !has_teeth(input, evidence, rule, &row);
             match (plain, waiver) {
                 (Some(plain), Some((waiver, shown))) => {
                     shown.covers.push(row.dimension.clone().unwrap_or_else(|| rule.id.clone()));
@@ -315,7 +328,7 @@ pub(super) fn rival<'a>(
         }
         BaselineState::Found { source, baseline } => {
             source.clone_into(&mut shown.source);
-            shown.conversations = baseline.conversations.len() as u64;
+            shown.conversations = baseline.rated() as u64;
             shown.created = baseline.created.map(|day| day.to_string());
             shown.age_days = baseline.created.map(|day| (input.today - day).num_days());
             let differences = baseline.differences(input.provenance, input.dimensions);
@@ -333,10 +346,30 @@ pub(super) fn rival<'a>(
                     return refused(input, shown, name, &BaselineFault::DatedAhead(day));
                 }
             }
+            if !shares_a_persona(input, baseline) {
+                return refused(input, shown, name, &BaselineFault::NoSharedPersona);
+            }
             shown.state = BaselineWord::Usable;
             let mut reasons = Vec::new();
+            if let (None, Some(most)) = (baseline.created, most) {
+                let text = format!(
+                    "The age of the {name} is not known, because a results file has no day; at most {most} days are allowed."
+                );
+                shown.remarks.push(text.clone());
+                let weight = if required { Weight::Warns } else { Weight::Note };
+                reasons.push(note(ReasonCode::BaselineTooOld, weight, text));
+            }
             for forced in &baseline.forced {
-                let text = format!("The {name} was blessed by force: {forced}.");
+                let text = match baseline.origin {
+                    Origin::Run => {
+                        format!(
+                            "The {name} is a run that nobody blessed, and that would be refused: {forced}."
+                        )
+                    }
+                    Origin::Blessed | Origin::Results => {
+                        format!("The {name} was blessed by force: {forced}.")
+                    }
+                };
                 shown.remarks.push(text.clone());
                 reasons.push(note(ReasonCode::BaselineForced, Weight::Warns, text));
             }
@@ -350,6 +383,14 @@ pub(super) fn rival<'a>(
                         "only one of the two results"
                     }
                 );
+                let text = match baseline.origin {
+                    Origin::Results => {
+                        format!(
+                            "{text} Whether conversations are missing from the {name} is not known either."
+                        )
+                    }
+                    Origin::Blessed | Origin::Run => text,
+                };
                 let weight = if fingerprints == [false, false] { Weight::Note } else { Weight::Warns };
                 shown.remarks.push(text.clone());
                 reasons.push(note(ReasonCode::ComparabilityUnknown, weight, text));
@@ -358,6 +399,14 @@ pub(super) fn rival<'a>(
             (Rival { against, state: RivalState::Usable { evidence, baseline } }, shown, reasons)
         }
     }
+}
+
+/// Whether the two results have anybody in common; a result without anybody has other faults.
+fn shares_a_persona(input: &GateInput<'_>, baseline: &Baseline) -> bool {
+    let planned = input.plan.unwrap_or_default().iter().map(|cell| cell.persona.as_str());
+    let held = input.conversations.iter().map(|conversation| conversation.persona.as_str());
+    let ours: BTreeSet<&str> = planned.chain(held).collect();
+    ours.is_empty() || baseline.conversations.iter().any(|theirs| ours.contains(theirs.persona.as_str()))
 }
 
 /// That nothing was compared. A first run has no baseline; a name under which nothing is found may as well be a slip of
@@ -396,7 +445,9 @@ fn refused<'a>(
     shown.remarks.push(why.clone());
     let (code, incomplete) = match fault {
         BaselineFault::Unreadable(_) => (ReasonCode::BaselineUnreadable, true),
-        BaselineFault::Incomparable(_) => (ReasonCode::BaselineIncomparable, true),
+        BaselineFault::Incomparable(_) | BaselineFault::NoSharedPersona => {
+            (ReasonCode::BaselineIncomparable, true)
+        }
         // An old baseline still says what was right; the policy decides unless it requires a fresh one.
         BaselineFault::TooOld { .. } | BaselineFault::DatedAhead(_) => {
             (ReasonCode::BaselineTooOld, input.thresholds.baseline.required)

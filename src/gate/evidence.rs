@@ -22,6 +22,11 @@ pub(super) enum Cell {
 }
 
 impl Cell {
+    /// Whether the dimension has a rating that says something about the chatbot.
+    pub(super) fn is_relevant(self) -> bool {
+        matches!(self, Self::Best | Self::Suboptimal | Self::Harm)
+    }
+
     fn of(outcome: Option<RatingOutcome>) -> Self {
         match outcome.and_then(RatingOutcome::rating) {
             Some(Rating::BestPractice) => Self::Best,
@@ -76,7 +81,7 @@ impl Talk {
     }
 
     pub(super) fn is_relevant(&self) -> bool {
-        self.cells.iter().any(|cell| matches!(cell, Cell::Best | Cell::Suboptimal | Cell::Harm))
+        self.cells.iter().any(|cell| cell.is_relevant())
     }
 
     /// The reference with a dimension and, for harm, the finding.
@@ -271,10 +276,8 @@ impl Evidence {
     /// known of harm there.
     pub(super) fn has_relevant(&self, scope: &Scope) -> bool {
         let dimensions = self.dimensions_of(scope);
-        let rates = |talk: &Talk, dimension: &usize| {
-            matches!(talk.cell(*dimension), Cell::Best | Cell::Suboptimal | Cell::Harm)
-        };
-        self.in_scope(scope).any(|talk| dimensions.iter().any(|dimension| rates(talk, dimension)))
+        self.in_scope(scope)
+            .any(|talk| dimensions.iter().any(|dimension| talk.cell(*dimension).is_relevant()))
     }
 
     /// Harmful of relevant conversations per persona.

@@ -404,6 +404,19 @@ fn waiver(
             .help("the rule applies again; remove the waiver, or have it renewed by its owner"),
         );
     }
+    let Scope { dimensions, risk_levels, personas, .. } = &waiver.scope;
+    if waiver.rule == Waiver::MISSING
+        && (personas.is_empty() || !dimensions.is_empty() || !risk_levels.is_empty())
+    {
+        problems.push(
+            Diagnostic::error(
+                Code::NotTogether,
+                "a waiver of `missing` is for personas who may be without a conversation, and for nothing else",
+            )
+            .at(waiver.location.clone())
+            .help("write `scope: {personas: [...]}`; how many other conversations may be missing stands under `missing`"),
+        );
+    }
     if !waiver.scope.labels.is_empty() {
         problems.push(
             Diagnostic::error(Code::NotTogether, "a waiver cannot be limited to failure modes")

@@ -19,6 +19,20 @@ use crate::stats::{Confidence, Count};
 pub(super) use event::pending;
 pub(super) use regression::{family_size, finding, is_certain};
 
+/// A difference of two shares is rounded: 0.06 - 0.01 is a little below 0.05, and 0.4 - 0.3 a little above 0.1. No two
+/// different results that a sweep can have lie closer together than this.
+const ROUNDING: f64 = 1e-12;
+
+/// Whether a difference of shares or scores is at least a limit.
+fn reaches(difference: f64, limit: f64) -> bool {
+    difference >= limit - ROUNDING
+}
+
+/// Whether it is beyond a limit.
+fn exceeds(difference: f64, limit: f64) -> bool {
+    difference > limit + ROUNDING
+}
+
 /// One application of a rule, with what the verdict makes of it when it does not hold.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {

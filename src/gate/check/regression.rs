@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::evidence::{Case, Evidence, Seen, Talk, see};
 use super::super::rules::{Correction, Each, RegressionRule, Rule, Test};
 use super::super::verdict::{Against, Measure, Observed, ReasonCode, Regression, Row, Status};
-use super::{Context, Outcome, group_name, groups, harmful, moved, row, settle, shift, unseen, words};
+use super::{
+    Context, Outcome, group_name, groups, harmful, moved, reaches, row, settle, shift, unseen, words,
+};
 use crate::stats::cluster::{DesignEffectRule, difference_interval, difference_upper_bound, rate_difference};
 use crate::stats::exact::{fisher, mcnemar, stratified};
 use crate::stats::multiplicity::{Hypothesis, holm, tarone_holm};
@@ -256,7 +258,7 @@ impl Arms<'_> {
     fn status(&self, tested: &Tested, personas_seen: u64) -> Status {
         let alpha = self.test.alpha.get();
         let rises = tested.difference().is_some_and(|difference| difference > 0.0);
-        let large = tested.difference().is_some_and(|difference| difference >= self.test.floor);
+        let large = tested.difference().is_some_and(|difference| reaches(difference, self.test.floor));
         let margin_shown = self
             .test
             .margin
@@ -289,7 +291,7 @@ impl Arms<'_> {
         // Not Relevant that grew beside it could hide the rise: then no clean pass.
         if let (Status::Pass, Some(moved)) = (statuses[0], facts.not_relevant)
             && moved.p <= 0.05
-            && moved.change.abs() >= 0.05
+            && reaches(moved.change.abs(), 0.05)
         {
             words::push(
                 &mut row.reason,

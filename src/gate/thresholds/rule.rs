@@ -191,7 +191,10 @@ fn share_limit(section: &mut Section<'_>, perfect: f64, problems: &mut Diagnosti
                 format!("no number of conversations can show a share of exactly {} %", 100.0 * perfect),
             )
             .at(section.location().clone())
-            .help("allow a little, such as 0.02, or compare the observed share with `bound: point`"),
+            .help(format!(
+                "allow a little, such as {}, or compare the observed share with `bound: point`",
+                (perfect - 0.02).abs()
+            )),
         );
     }
     let against = if bounded {

@@ -63,9 +63,13 @@ fn faults_of_a_single_file_come_at_once_with_their_place() {
     assert!(place.complains(2, &["check", "new.json"]).contains("reads `vera-gate/baseline/v1`"));
     place.write(
         "empty.json",
-        "{\"schema\": \"vera-gate/baseline/v1\", \"candidate\": \"b\", \"created\": null, \"provenance\": {}, \"dimensions\": [\"A\"], \"conversations\": []}",
+        "{\"schema\": \"vera-gate/baseline/v1\", \"candidate\": \"b\", \"created\": \"2026-05-01\", \"provenance\": {}, \"dimensions\": [\"A\"], \"conversations\": []}",
     );
     assert!(place.complains(2, &["check", "empty.json"]).contains("holds no conversation"));
+    // Without a day no age limit could be applied.
+    let read = std::fs::read_to_string(place.path().join("empty.json")).unwrap();
+    place.write("ageless.json", &read.replace("\"2026-05-01\"", "null"));
+    assert!(place.complains(2, &["check", "ageless.json"]).contains("`created`, the day it was blessed"));
     place.write("results.csv", &RESULTS.replace("Best Practice", "Best practise"));
     assert!(place.complains(2, &["check", "results.csv"]).contains("results.csv:2:"));
 }

@@ -87,6 +87,62 @@ fn waivers_of_every_blocking_rule_leave_nothing_gated() {
     assert_eq!(verdict(&all, twenty("Best Practice", "Best Practice")).verdict, Verdict::Pass);
 }
 
+/// However a waiver spells out that it takes all of a rule, and whatever stands beside it.
+#[test]
+fn a_waiver_that_leaves_nothing_to_its_rule_is_one_of_everything() {
+    let rules = "rules:\n  - {id: a, kind: max_harm, tier: block, limit: 0.2}\n";
+    let names: Vec<String> = (0..20).map(|i| format!("P{i}")).collect();
+    let waiver = |scope: &str| {
+        format!("  - {{rule: a, reason: x, owner: y, expires: 2026-12-31, scope: {{{scope}}}}}\n")
+    };
+    let of = |waivers: &str| {
+        verdict(&format!("{rules}waivers:\n{waivers}"), twenty("High Potential for Harm", "Best Practice"))
+    };
+    let (plain, personas) = (waiver(""), waiver(&format!("personas: [{}]", names.join(", "))));
+    let some = waiver("personas: [P0, P1]");
+    for all in [
+        waiver("dimensions: [A, B]"),
+        personas.clone(),
+        plain.clone(),
+        format!("{some}{plain}"),
+        format!("{plain}{some}"),
+        format!("{some}{personas}"),
+    ] {
+        let found = of(&all);
+        assert_eq!(
+            (found.verdict, found.exit_code),
+            (Verdict::Inconclusive, 3),
+            "{all}: {:#?}",
+            found.reasons
+        );
+    }
+    // A waiver of the dimension with the harm leaves the other one to the rule.
+    let found = of(&waiver("dimensions: [A]"));
+    assert_eq!((found.verdict, found.exit_code), (Verdict::Warn, 0), "{:#?}", found.reasons);
+}
+
+/// A waiver of missing conversations is for persons, and for nothing else.
+#[test]
+fn a_waiver_of_what_is_missing_names_personas_only() {
+    for (scope, accepted) in [
+        ("{personas: [P1]}", true),
+        ("{}", false),
+        ("{risk_levels: [High]}", false),
+        ("{personas: [P1], dimensions: [A]}", false),
+        ("{personas: [P1], risk_levels: [Low]}", false),
+    ] {
+        let text = format!(
+            "rules:\n  - {{id: a, kind: never, tier: block}}\nwaivers:\n  - {{rule: missing, reason: x, owner: y, \
+             expires: 2026-12-31, scope: {scope}}}\n"
+        );
+        let read = parse(&text, &["A".to_owned()]);
+        assert_eq!(read.is_ok(), accepted, "{scope}");
+        if let Err(problems) = read {
+            assert!(problems.to_string().contains("personas"), "{problems}");
+        }
+    }
+}
+
 #[test]
 fn a_waiver_holds_for_a_year_at_most() {
     // From 2026-10-01 the 366th day is 2027-10-02.

@@ -261,7 +261,15 @@ fn the_schema_of_thresholds_agrees_with_their_parser() {
             Good,
             "waivers:\n- { rule: never, reason: r, owner: o, expires: 2027-01-01, scope: { personas: [A] } }",
         ),
-        (Good, "waivers:\n- { rule: missing, reason: r, owner: o, expires: 2027-01-01 }"),
+        (
+            Good,
+            "waivers:\n- { rule: missing, scope: { personas: [P] }, reason: r, owner: o, expires: 2027-01-01 }",
+        ),
+        (Bad, "waivers:\n- { rule: missing, reason: r, owner: o, expires: 2027-01-01 }"),
+        (
+            Bad,
+            "waivers:\n- { rule: missing, scope: { risk_levels: [High] }, reason: r, owner: o, expires: 2027-01-01 }",
+        ),
         (Bad, "waivers:\n- { rule: never, reason: r, owner: o }"),
         (Bad, "waivers:\n- { rule: never, reason: ' ', owner: o, expires: 2027-01-01 }"),
         (Bad, "waivers:\n- { rule: never, reason: r, owner: o, expires: 1st of May }"),

@@ -168,6 +168,7 @@ fn a_baseline_file_validates_and_schema_and_reader_agree() {
         .map(|(index, outcome)| (format!("d{index}"), outcome))
         .collect();
     let full = Baseline {
+        origin: baseline::Origin::Blessed,
         candidate: text("bot"),
         created: chrono::NaiveDate::from_ymd_opt(2026, 5, 1),
         provenance: baseline::Provenance {
@@ -191,8 +192,7 @@ fn a_baseline_file_validates_and_schema_and_reader_agree() {
     let written: Value = serde_json::from_str(&full.to_json().unwrap()).unwrap();
     assert!(faults(&strict, &written).is_empty(), "{}", faults(&strict, &written));
     assert!(read(&written));
-    let bare =
-        Baseline { provenance: baseline::Provenance::default(), created: None, forced: vec![], ..full };
+    let bare = Baseline { provenance: baseline::Provenance::default(), forced: vec![], ..full };
     let bare: Value = serde_json::from_str(&bare.to_json().unwrap()).unwrap();
     assert!(faults(&strict, &bare).is_empty(), "{}", faults(&strict, &bare));
 
@@ -204,6 +204,8 @@ fn a_baseline_file_validates_and_schema_and_reader_agree() {
     for broken in [
         change("/schema", "vera-gate/baseline/v2".into()),
         change("/created", "yesterday".into()),
+        change("/created", Value::Null),
+        change("/conversations", json!([])),
         change("/conversations/0/ratings/0", "bp".into()),
         change("/conversations/0/ratings/4", json!({"unjudged": "unknown"})),
         change("/conversations/0/risk_level", "Imminent".into()),

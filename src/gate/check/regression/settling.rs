@@ -3,7 +3,7 @@
 use super::super::super::evidence::{Case, Evidence};
 use super::super::super::rules::{RegressionRule, Rule};
 use super::super::super::verdict::{Row, Settling, Status};
-use super::super::{Context, Outcome, RivalState, words};
+use super::super::{Context, Outcome, RivalState, reaches, words};
 use super::{Arms, Compared, family_size, finding, members, one_sided_upper};
 use crate::stats::Count;
 use crate::stats::cluster::rate_difference;
@@ -92,7 +92,7 @@ fn more_personas(seen: &[PersonaCounts], margin: f64, finding: &Finding) -> Opti
 /// Whether the sign-flip test finds a rise, which settles the comparison as well.
 fn is_found(personas: &[PersonaCounts], finding: &Finding) -> bool {
     let rises = rate_difference(personas)
-        .is_some_and(|difference| difference.estimate > 0.0 && difference.estimate >= finding.floor);
+        .is_some_and(|difference| difference.estimate > 0.0 && reaches(difference.estimate, finding.floor));
     let deltas = || -> Vec<PersonaDelta> {
         personas.iter().filter_map(|persona| PersonaDelta::between(*persona)).collect()
     };
