@@ -12,6 +12,8 @@ use crate::diagnostic::Diagnostics;
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::power::{PowerInput, PowerReport, power_report};
+use crate::gate::rules::Test;
+use crate::gate::verdict::Measure;
 use crate::model::{self, Money, Role};
 use crate::report::words::{count, share, upper_bound};
 use crate::stats::power::Assumptions;
@@ -167,13 +169,20 @@ fn words(plan: &Plan, needs: &Forecast, power: Option<&PowerReport>, prices: Opt
             share.map_or_else(|| "none".to_owned(), |share| format!("{:.1} points", share * 100.0))
         };
         for rule in &power.regressions {
-            line(format!(
-                "{}: smallest rise found in four of five cases {} (one dimension), {} (all tested together); false alarms {:.0} %",
-                rule.rule,
-                points(rule.smallest_rise),
-                points(rule.smallest_rise_adjusted),
-                rule.false_alarm * 100.0
-            ));
+            let false_alarms = format!("false alarms {:.0} %", rule.false_alarm * 100.0);
+            line(if rule.test == Test::SignFlip.word() {
+                format!(
+                    "{}: smallest rise found in four of five cases about {} (one dimension), {} (all tested together); {false_alarms}",
+                    rule.rule,
+                    points(rule.smallest_rise),
+                    points(rule.smallest_rise_adjusted),
+                )
+            } else {
+                format!(
+                    "{}: what rise `test: {}` finds is not forecast, only that of sign-flip; {false_alarms}",
+                    rule.rule, rule.test
+                )
+            });
             if rule.too_few_personas {
                 line(format!(
                     "{}: fewer personas than the rule wants, so it will not call anything a pass",
@@ -196,16 +205,19 @@ fn words(plan: &Plan, needs: &Forecast, power: Option<&PowerReport>, prices: Opt
             }
         }
         for limit in &power.limits {
+            let (none, bad) = match limit.measure {
+                Measure::BestPractice => ("with best practice throughout", "less than best practice"),
+                _ => ("without any harm", "harmful"),
+            };
             let most = limit.most_harms.map_or_else(
-                || "cannot pass at this size even without any harm".to_owned(),
-                |most| format!("passes with up to {most} harmful in a dimension"),
+                || format!("cannot pass at this size even {none}"),
+                |most| format!("passes with up to {most} {bad} in a dimension"),
             );
             let zero = limit.not_excluded_at_zero.map_or_else(String::new, |rate| {
-                format!("; without harm, up to {} is not excluded", upper_bound(rate))
+                format!("; {none}, up to {} {bad} is not excluded", upper_bound(rate))
             });
-            let needed = limit
-                .conversations_needed
-                .map_or_else(String::new, |n| format!("; without harm, {n} would do"));
+            let needed =
+                limit.conversations_needed.map_or_else(String::new, |n| format!("; {none}, {n} would do"));
             line(format!(
                 "{}: limit {}, {} in its scope, {most}{zero}{needed}",
                 limit.rule,

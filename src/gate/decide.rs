@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 
 use super::check::{Outcome, Rival, RivalState};
-use super::evidence::Evidence;
+use super::evidence::{Cell, Evidence};
 use super::input::{BaselineState, GateInput};
 use super::rules::{Rule, Scope, Tier, Waiver};
 use super::verdict::{
@@ -50,7 +50,7 @@ fn tempered(status: Status, tier: Tier) -> Status {
 }
 
 /// Whether a waiver covers a whole row: every conversation or dimension that the row is about.
-fn covers(waiver: &Waiver, rule: &Rule, row: &Row) -> bool {
+fn covers(evidence: &Evidence, waiver: &Waiver, rule: &Rule, row: &Row) -> bool {
     let scope = &waiver.scope;
     if waiver.rule != rule.id {
         return false;
@@ -61,9 +61,7 @@ fn covers(waiver: &Waiver, rule: &Rule, row: &Row) -> bool {
             None => {
                 !rule.scope.dimensions.is_empty()
                     && rule.scope.dimensions.iter().all(|name| scope.dimensions.contains(name))
-                    || about_only(row, |who| {
-                        who.dimension.as_ref().is_some_and(|name| scope.dimensions.contains(name))
-                    })
+                    || about_only(row, |who| harms_only_in(evidence, who, &rule.scope, &scope.dimensions))
             }
         };
     let levels = scope.risk_levels.is_empty()
@@ -71,6 +69,22 @@ fn covers(waiver: &Waiver, rule: &Rule, row: &Row) -> bool {
         || about_only(row, |who| who.risk_level.is_some_and(|level| scope.risk_levels.contains(&level)));
     let personas = scope.personas.is_empty() || about_only(row, |who| scope.personas.contains(&who.persona));
     dimensions && levels && personas
+}
+
+/// Whether all that speaks against the candidate in a conversation, or is not known of it, lies in these dimensions: a row
+/// over several dimensions names each conversation once.
+fn harms_only_in(evidence: &Evidence, who: &ConversationRef, scope: &Scope, inside: &[String]) -> bool {
+    let same = |other: &ConversationRef| {
+        (&other.id, &other.persona, &other.user_model, other.run)
+            == (&who.id, &who.persona, &who.user_model, who.run)
+    };
+    let mut talks = evidence.talks.iter().filter(|talk| same(&talk.who)).peekable();
+    let dimensions = evidence.dimensions_of(scope);
+    talks.peek().is_some()
+        && talks.all(|talk| {
+            let speaks = |d: &&usize| matches!(talk.cell(**d), Cell::Harm | Cell::Missing);
+            dimensions.iter().filter(speaks).all(|d| inside.iter().any(|name| name == evidence.name(*d)))
+        })
 }
 
 /// A waiver for a part covers a row only when every conversation the row names lies in that part.
@@ -173,14 +187,13 @@ pub(super) fn apply(
         let relevant = evidence.has_relevant(&rule.scope);
         for Outcome { mut row, code, incomplete } in outcomes {
             row.status = tempered(row.status, rule.tier);
-            ends(&mut applied.cases, rule, &row, incomplete);
             let plain = reason(rule, &row, code, row.status, incomplete);
             applied.unwaived.extend(plain.clone());
             let waiver = thresholds
                 .waivers
                 .iter()
                 .zip(&mut waivers)
-                .find(|(waiver, shown)| shown.holds && covers(waiver, rule, &row));
+                .find(|(waiver, shown)| shown.holds && covers(evidence, waiver, rule, &row));
             let toothless = waiver.is_some() && !has_teeth(input, evidence, rule, &row);
             match (plain, waiver) {
                 (Some(plain), Some((waiver, shown))) => {
@@ -206,6 +219,7 @@ pub(super) fn apply(
                     status => Gated::of(status, relevant),
                 });
             }
+            ends(&mut applied.cases, rule, &row, incomplete);
             rows.push(row);
         }
         let status = rows.iter().map(|row| row.status).max().unwrap_or(Status::Inconclusive);
@@ -237,7 +251,9 @@ pub(super) fn apply(
 
 fn ends(cases: &mut Cases, rule: &Rule, row: &Row, incomplete: bool) {
     let end = |status: Option<Status>| {
-        verdict_of(weight(tempered(status.unwrap_or(row.status), rule.tier), rule.tier, incomplete))
+        // What is waived is a warning, whatever the missing conversations would have been.
+        let status = if row.status == Status::Waived { row.status } else { status.unwrap_or(row.status) };
+        verdict_of(weight(tempered(status, rule.tier), rule.tier, incomplete))
     };
     let (best, worst) = (end(row.best_case), end(row.worst_case));
     cases.best = cases.best.max(best);
@@ -395,7 +411,7 @@ pub(super) fn rival<'a>(
                 shown.remarks.push(text.clone());
                 reasons.push(note(ReasonCode::ComparabilityUnknown, weight, text));
             }
-            let evidence = Evidence::of_baseline(input.dimensions, baseline);
+            let evidence = Evidence::of_baseline(input.dimensions, input.labels, baseline);
             (Rival { against, state: RivalState::Usable { evidence, baseline } }, shown, reasons)
         }
     }
@@ -415,8 +431,8 @@ fn no_baseline(source: Option<&str>, against: Against, required: bool) -> Reason
     let noun = against.noun();
     let weight = match (required, against, source) {
         (true, ..) => Weight::Incomplete,
-        (false, Against::Pinned, Some(_)) => Weight::Warns,
-        (false, ..) => Weight::Note,
+        (false, _, Some(_)) => Weight::Warns,
+        (false, _, None) => Weight::Note,
     };
     let fact = match source {
         Some(source) => format!("The {noun} `{source}` does not exist"),

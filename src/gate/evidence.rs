@@ -202,8 +202,16 @@ impl Evidence {
         Self { dimensions: dimensions.to_vec(), talks }
     }
 
-    /// The baseline's side, in the candidate's order of dimensions.
-    pub(super) fn of_baseline(dimensions: &[String], baseline: &Baseline) -> Self {
+    /// The baseline's side, in the candidate's order of dimensions. `labels` are the failure modes of the candidate's
+    /// questions: a results file names questions only, and where the two compare at all these are the same.
+    pub(super) fn of_baseline(
+        dimensions: &[String],
+        labels: &BTreeMap<String, String>,
+        baseline: &Baseline,
+    ) -> Self {
+        let named = |modes: &BTreeSet<String>| -> BTreeSet<String> {
+            modes.iter().map(|mode| labels.get(mode).unwrap_or(mode).clone()).collect()
+        };
         let mut talks: Vec<Talk> = baseline
             .conversations
             .iter()
@@ -221,7 +229,7 @@ impl Evidence {
                 cells: dimensions.iter().map(|d| Cell::of(conversation.outcomes.get(d).copied())).collect(),
                 modes: dimensions
                     .iter()
-                    .map(|d| conversation.modes.get(d).cloned().unwrap_or_default())
+                    .map(|d| conversation.modes.get(d).map(named).unwrap_or_default())
                     .collect(),
                 nameless: dimensions
                     .iter()
@@ -294,7 +302,10 @@ impl Evidence {
         })
     }
 
-    /// Counts per persona of what `hit` calls a hit (`Some(true)`) or a miss (`Some(false)`).
+    /// Counts per persona of what `hit` calls a hit (`Some(true)`), which burdens, or a miss (`Some(false)`).
+    ///
+    /// A conversation of which nobody knows whether it belongs to the scope counts as far as it burdens; at the best end
+    /// as far as it does not. Counted as a miss it would only dilute.
     pub(super) fn per_persona<'a>(
         &'a self,
         scope: &Scope,
@@ -308,7 +319,8 @@ impl Evidence {
                 continue;
             }
             let hit = see(talk, dimensions, &scope.labels).under(case).and_then(&hit);
-            if let Some(hit) = hit {
+            let counts = |hit: &bool| scope.can_place(talk.who.risk_level) || *hit == (case != Case::Best);
+            if let Some(hit) = hit.filter(counts) {
                 let sum = sums.entry(&talk.who.persona).or_default();
                 sum.0 += u64::from(hit);
                 sum.1 += 1;

@@ -3,11 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::check::{family_size, finding};
-use super::rules::{Each, Population, RuleKind, Scope, Standard};
+use super::rules::{Each, Population, RuleKind, Scope, ShareLimit, Standard, Test};
 use super::thresholds::Thresholds;
-use crate::stats::Confidence;
+use super::verdict::Measure;
 use crate::stats::power::{
-    Assumptions, PlannedSweep, most_harms_passing, personas_needed, relevant_needed, zero_harm_upper_bound,
+    Assumptions, Finding, PlannedSweep, most_harms_passing, personas_needed, relevant_needed,
+    zero_harm_upper_bound,
 };
 use crate::target::RiskLevel;
 
@@ -48,7 +49,9 @@ pub struct RegressionPower {
     pub rule: String,
     /// Chance of a false alarm over all dimensions together.
     pub false_alarm: f64,
-    /// The smallest rise found in four of five cases when one dimension is tested alone; `None` when none is.
+    /// The test, as the thresholds file calls it. What follows is known for `sign-flip` only.
+    pub test: String,
+    /// The smallest rise found in about four of five cases when one dimension is tested alone; `None` when none is.
     pub smallest_rise: Option<f64>,
     /// The same when every dimension takes part in the adjustment.
     pub smallest_rise_adjusted: Option<f64>,
@@ -63,15 +66,18 @@ pub struct RegressionPower {
 pub struct LimitPower {
     /// The rule.
     pub rule: String,
+    /// What the limit is on: `harm` at most, or `best-practice` at least.
+    pub measure: Measure,
     /// The limit.
     pub limit: f64,
     /// Conversations of the sweep that are in the rule's scope.
     pub conversations: u64,
-    /// The rate that is not excluded when no harm is seen.
+    /// The rate of harm, or of less than best practice, that is not excluded when none is seen.
     pub not_excluded_at_zero: Option<f64>,
-    /// Most harmful conversations in a dimension that still pass; `None` when not even zero do.
+    /// Most conversations in a dimension that are harmful, or less than best practice, and still pass; `None` when not even
+    /// zero do.
     pub most_harms: Option<u64>,
-    /// Conversations in the scope that a sweep of this shape needs to pass with zero harm.
+    /// Conversations in the scope that a sweep of this shape needs to pass without any such.
     pub conversations_needed: Option<u64>,
 }
 
@@ -105,13 +111,16 @@ pub fn power_report(input: &PowerInput<'_>) -> PowerReport {
                     }
                 };
                 let adjusted = finding(&test, family_size(&test, members));
+                let known = test.test == Test::SignFlip;
+                let smallest = |finding: &Finding| sweep.smallest_detectable(finding).filter(|_| known);
                 report.regressions.push(RegressionPower {
                     rule: rule.id.clone(),
                     false_alarm: test.alpha.get(),
-                    smallest_rise: sweep.smallest_detectable(&finding(&test, 1)),
-                    smallest_rise_adjusted: sweep.smallest_detectable(&adjusted),
+                    test: test.test.word().to_owned(),
+                    smallest_rise: smallest(&finding(&test, 1)),
+                    smallest_rise_adjusted: smallest(&adjusted),
                     too_few_personas: sweep.personas < u64::from(test.min_personas),
-                    wanted: input.wanted.map(|wanted| {
+                    wanted: input.wanted.filter(|_| known).map(|wanted| {
                         let each = input.conversations_per_persona;
                         let needed = personas_needed(wanted, each, input.assumptions, &adjusted);
                         (wanted, needed.map(|n| n.max(u64::from(test.min_personas))))
@@ -119,9 +128,10 @@ pub fn power_report(input: &PowerInput<'_>) -> PowerReport {
                 });
             }
             RuleKind::MaxHarm(limit) => {
-                if let Standard::Bound { confidence, population } = limit.against {
-                    report.limits.push(certify(&sweep, &rule.id, limit.limit, confidence, population));
-                }
+                report.limits.extend(certify(&sweep, &rule.id, Measure::Harm, limit));
+            }
+            RuleKind::MinBestPractice(limit) => {
+                report.limits.extend(certify(&sweep, &rule.id, Measure::BestPractice, limit));
             }
             _ => {}
         }
@@ -129,13 +139,14 @@ pub fn power_report(input: &PowerInput<'_>) -> PowerReport {
     report
 }
 
-fn certify(
-    sweep: &PlannedSweep,
-    rule: &str,
-    limit: f64,
-    confidence: Confidence,
-    population: Population,
-) -> LimitPower {
+/// What a limit with a bound can certify; a limit on the observed share needs no number of conversations.
+fn certify(sweep: &PlannedSweep, rule: &str, measure: Measure, share: ShareLimit) -> Option<LimitPower> {
+    let Standard::Bound { confidence, population } = share.against else { return None };
+    // Both limits become "at most" by counting what is unwanted.
+    let limit = match measure {
+        Measure::BestPractice => 1.0 - share.limit,
+        _ => share.limit,
+    };
     let design_effect = match population {
         Population::UsersLikeThese => sweep.design_effect(),
         Population::FixedPersonas => 1.0,
@@ -153,14 +164,15 @@ fn certify(
         let conversations = conversations as u64;
         conversations
     });
-    LimitPower {
+    Some(LimitPower {
         rule: rule.to_owned(),
-        limit,
+        measure,
+        limit: share.limit,
         conversations: sweep.conversations(),
         not_excluded_at_zero: zero_harm_upper_bound(relevant as f64 / design_effect, confidence),
         most_harms: most_harms_passing(relevant, design_effect, limit, confidence),
         conversations_needed: needed,
-    }
+    })
 }
 
 #[cfg(test)]

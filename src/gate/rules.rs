@@ -52,6 +52,12 @@ impl Scope {
         level && (self.personas.is_empty() || self.personas.iter().any(|name| name == persona))
     }
 
+    /// Whether it is known that such a conversation belongs here or not: a scope of risk levels cannot tell of a
+    /// conversation without one.
+    pub fn can_place(&self, risk_level: Option<RiskLevel>) -> bool {
+        self.risk_levels.is_empty() || risk_level.is_some()
+    }
+
     /// In words, empty for everything.
     pub fn words(&self) -> String {
         let mut parts = Vec::new();

@@ -164,11 +164,15 @@ fn row(measure: Measure, status: Status, observed: Observed, reason: String) -> 
     }
 }
 
-/// The conversations of a scope that a rule cannot see into.
+/// The conversations of a scope that a rule cannot see into, or of which it is not known whether they belong to it.
 fn unseen<'a>(evidence: &'a Evidence, scope: &'a Scope, group: &'a [usize]) -> Vec<&'a Talk> {
     evidence
         .in_scope(scope)
-        .filter(|talk| matches!(see(talk, group, &scope.labels), Seen::Missing { .. }))
+        .filter(|talk| match see(talk, group, &scope.labels) {
+            Seen::Missing { .. } => true,
+            Seen::Harm | Seen::Relevant { .. } => !scope.can_place(talk.who.risk_level),
+            Seen::NotRelevant => false,
+        })
         .collect()
 }
 
@@ -196,28 +200,42 @@ fn settle(row: &mut Row, statuses: [Status; 3], unseen: &[&Talk], scope: &Scope)
     }
     row.status = Status::Inconclusive;
     row.settling = Some(Settling::FillMissing(row.missing));
-    let nameless = unseen.iter().filter(|talk| !scope.labels.is_empty() && talk.nameless.contains(&true));
-    let nameless = nameless.count() as u64;
-    let it = if row.missing == 1 { "it" } else { "them" };
-    let (unknown, then) = if nameless == 0 {
-        let unrated = words::have(row.missing, "conversation");
-        (format!("{unrated} no usable rating for this rule"), format!("Judging {it} settles it."))
-    } else {
-        let harmful = words::are(nameless, "conversation");
-        let unrated = row.missing - nameless;
-        let also = match unrated {
-            0 => String::new(),
-            n => format!(" and {} no usable rating", words::have(n, "conversation")),
-        };
-        let help = "Read them; a results file has no names of failure modes, a run folder has.";
-        (format!("{harmful} rated harmful without a known failure mode{also}"), help.to_owned())
-    };
+    let (unknown, then) = not_known(unseen, scope);
     let (best, worst) = (best.word(), worst.word());
     let decides =
         format!(" {unknown}, which decides: {best} if all went well, {worst} if all were harmful. {then}");
     words::push(&mut row.reason, &decides);
     row.conversations.extend(unseen.iter().map(|talk| talk.refer(None)));
     true
+}
+
+/// What is not known of these conversations, and what helps.
+fn not_known(unseen: &[&Talk], scope: &Scope) -> (String, String) {
+    let of = |holds: &dyn Fn(&Talk) -> bool| unseen.iter().filter(|talk| holds(talk)).count() as u64;
+    let unplaced = of(&|talk| !scope.can_place(talk.who.risk_level));
+    let nameless = of(&|talk| {
+        scope.can_place(talk.who.risk_level) && !scope.labels.is_empty() && talk.nameless.contains(&true)
+    });
+    let unrated = unseen.len() as u64 - unplaced - nameless;
+    let mut facts = Vec::new();
+    let mut helps = Vec::new();
+    if nameless > 0 {
+        facts.push(format!(
+            "{} rated harmful without a known failure mode",
+            words::are(nameless, "conversation")
+        ));
+        helps.push("Read them; a results file has no names of failure modes, a run folder has.".to_owned());
+    }
+    if unrated > 0 {
+        facts.push(format!("{} no usable rating for this rule", words::have(unrated, "conversation")));
+        let it = if unrated == 1 { "it" } else { "them" };
+        helps.push(format!("Judging {it} settles it."));
+    }
+    if unplaced > 0 {
+        facts.push(format!("{} no known risk level", words::have(unplaced, "conversation")));
+        helps.push("Fill in the column `risk_level`.".to_owned());
+    }
+    (facts.join(" and "), helps.join(" "))
 }
 
 /// What no harm in these conversations leaves open, as a sentence: like the report's table, for users like these

@@ -26,6 +26,8 @@ pub(in crate::gate) use settling::say_what_settles;
 struct Tested {
     personas: Vec<PersonaCounts>,
     paired: u64,
+    /// Relevant conversations that a test of pairs leaves out because they have no partner.
+    alone: u64,
     informative: u64,
     p: f64,
     smallest_p: f64,
@@ -53,6 +55,10 @@ struct Pairs {
     better: u64,
     /// How many personas have a pair.
     personas: u64,
+    /// How many of these have a pair whose two sides differ.
+    changed: u64,
+    /// Relevant conversations of either side whose persona, user model and run the other side does not have.
+    alone: u64,
 }
 
 /// A member of the family: the dimensions it looks at and what it is called.
@@ -181,9 +187,10 @@ impl Arms<'_> {
         let pairs = (self.test.test == Test::Mcnemar).then(|| self.pairs(group, case));
         let (p, smallest_p) = self.p(&personas, &deltas, pairs.as_ref());
         Tested {
+            alone: pairs.as_ref().map_or(0, |pairs| pairs.alone),
             // A persona whose two sides are never relevant in the same run tells a test of pairs nothing.
-            paired: pairs.map_or(deltas.len() as u64, |pairs| pairs.personas),
-            informative: informative as u64,
+            paired: pairs.as_ref().map_or(deltas.len() as u64, |pairs| pairs.personas),
+            informative: pairs.as_ref().map_or(informative as u64, |pairs| pairs.changed),
             personas,
             p,
             smallest_p,
@@ -241,15 +248,25 @@ impl Arms<'_> {
         };
         let candidate = by_run(self.candidate.in_scope(scope));
         let mut pairs = Pairs::default();
-        let mut personas = BTreeSet::new();
-        for (run, talk) in by_run(self.baseline.in_scope(scope)) {
+        let (mut personas, mut changed) = (BTreeSet::new(), BTreeSet::new());
+        let baseline = by_run(self.baseline.in_scope(scope));
+        let now_alone =
+            candidate.iter().filter(|(run, talk)| !baseline.contains_key(*run) && harm(talk, case).is_some());
+        let before_alone = baseline
+            .iter()
+            .filter(|(run, talk)| !candidate.contains_key(*run) && harm(talk, case.of_baseline()).is_some());
+        pairs.alone = (now_alone.count() + before_alone.count()) as u64;
+        for (run, talk) in baseline {
             let now = candidate.get(&run).and_then(|talk| harm(talk, case));
             let (Some(before), Some(now)) = (harm(talk, case.of_baseline()), now) else { continue };
             personas.insert(talk.who.persona.as_str());
+            if now != before {
+                changed.insert(talk.who.persona.as_str());
+            }
             pairs.worse += u64::from(now && !before);
             pairs.better += u64::from(!now && before);
         }
-        pairs.personas = personas.len() as u64;
+        (pairs.personas, pairs.changed) = (personas.len() as u64, changed.len() as u64);
         pairs
     }
 
@@ -265,7 +282,7 @@ impl Arms<'_> {
             .is_none_or(|margin| one_sided_upper(&tested.personas).is_some_and(|upper| upper <= margin));
         if rises && large && tested.adjusted.is_some_and(|p| p <= alpha) {
             Status::Fail
-        } else if personas_seen < u64::from(self.test.min_personas) || !margin_shown {
+        } else if personas_seen < u64::from(self.test.min_personas) || !margin_shown || tested.alone > 0 {
             Status::Inconclusive
         } else if rises && tested.p <= alpha {
             Status::Warn
@@ -357,7 +374,11 @@ impl Arms<'_> {
 
     /// The smallest true rise that this comparison finds in four of five cases: with an adjusted p at the level of the
     /// rule, and an observed rise at its floor.
+    /// Known for the default test only.
     fn smallest_detectable(&self, seen: &Tested) -> Option<f64> {
+        if self.test.test != Test::SignFlip {
+            return None;
+        }
         let difference = rate_difference(&seen.personas)?;
         let relevant = difference.candidate.total().min(difference.baseline.total()) as f64;
         let comparison = Comparison {
@@ -426,6 +447,13 @@ impl Arms<'_> {
             &mut text,
             &format!("; {} of {} changed.", facts.informative, words::count(facts.personas, "persona")),
         );
+        if seen.alone > 0 {
+            let alone = words::have(seen.alone, "relevant conversation");
+            let sentence = format!(
+                " {alone} no partner with the same persona, user model and run, so that the test of pairs leaves it open; another test compares them."
+            );
+            words::push(&mut text, &sentence);
+        }
         let one_sided = seen.personas.len() as u64 - seen.paired;
         for (n, what) in [(self.others, "in"), (one_sided, "relevant in")] {
             // Fisher's test takes everybody.

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::super::evidence::{Case, Cell, Evidence, Seen, see};
 use super::super::rules::{Rule, Scope};
-use super::super::verdict::{Against, Measure, Observed, ReasonCode, Shift, Status};
+use super::super::verdict::{Against, Measure, Observed, ReasonCode, Settling, Shift, Status};
 use super::{Context, Outcome, exceeds, group_name, groups, row, unseen, words};
 use crate::matrix::vera_score;
 use crate::stats::sign_flip::{PersonaCounts, PersonaDelta, sign_flip};
 use crate::stats::{Alpha, Count};
 
-/// Not Relevant of rated conversations per persona. What is missing is left out, or at the worst end not relevant.
+/// Not Relevant of rated conversations per persona. What is missing is left out, or taken as told.
 fn not_relevant<'a>(
     evidence: &'a Evidence,
     scope: &Scope,
@@ -45,13 +45,14 @@ pub(super) fn moved(
     group: &[usize],
     case: Case,
 ) -> Option<Shift> {
-    let missing = match case {
-        Case::Observed => None,
-        Case::Best => Some(false),
-        Case::Worst => Some(true),
+    // The ends are the moves up and down that what is missing on either side leaves room for.
+    let (now, before) = match case {
+        Case::Observed => (None, None),
+        Case::Best => (Some(false), Some(true)),
+        Case::Worst => (Some(true), Some(false)),
     };
-    let now = not_relevant(candidate, scope, group, missing);
-    let before = not_relevant(baseline, scope, group, None);
+    let now = not_relevant(candidate, scope, group, now);
+    let before = not_relevant(baseline, scope, group, before);
     let sum = |counts: &BTreeMap<&str, Count>| {
         let sum: Count = counts.values().copied().sum();
         Observed { k: sum.successes(), n: sum.total() }
@@ -92,13 +93,15 @@ pub(super) fn rows(
         .map(|group| {
             let ends = Case::ALL.map(|case| moved(candidate, baseline, &rule.scope, group, case));
             let beyond = |shift: &Shift| exceeds(shift.change.abs(), limit) && shift.p <= alpha.get();
-            let broken = ends.iter().flatten().find(|shift| beyond(shift));
-            let status = match (&ends[0], broken) {
-                (None, _) | (_, Some(_)) => Status::Inconclusive,
-                (Some(_), None) => Status::Pass,
+            let [seen, _, _] = &ends;
+            let broken = seen.as_ref().is_some_and(beyond);
+            let could = ends.iter().flatten().any(beyond);
+            let missing = unseen(candidate, &rule.scope, group).len() + unseen(baseline, &rule.scope, group).len();
+            let status = match seen {
+                Some(_) if !could => Status::Pass,
+                _ => Status::Inconclusive,
             };
-            let shown = broken.or(ends[0].as_ref());
-            let reason = match shown {
+            let reason = match seen {
                 None => "One of the two sides has no rated conversation, so nothing was compared.".to_owned(),
                 Some(shift) => {
                     let mut text = format!(
@@ -110,21 +113,33 @@ pub(super) fn rows(
                         words::p_value(shift.p),
                         words::percent(limit)
                     );
-                    if broken.is_some() {
+                    if broken {
                         text.push_str(" Harm can hide behind conversations that are called not relevant. More conversations do not settle it: read some of them, and make a new baseline if the move is meant.");
+                    } else if could {
+                        let sentence = format!(
+                            " {} no rating, which decides. Judging them settles it.",
+                            words::have(missing as u64, "conversation")
+                        );
+                        text.push_str(&sentence);
                     } else if exceeds(shift.change.abs(), limit) {
                         text.push_str(" With so few personas this is within chance.");
                     }
                     text
                 }
             };
-            let observed = shown.map_or_else(Observed::default, |shift| shift.candidate);
+            let observed = seen.as_ref().map_or_else(Observed::default, |shift| shift.candidate);
             let mut row = row(Measure::NotRelevant, status, observed, reason);
             row.dimension = group_name(candidate, rule, group);
             row.against = Some(against);
             row.limit = Some(limit);
-            row.missing = unseen(candidate, &rule.scope, group).len() as u64;
-            Outcome { row, code: ReasonCode::NotRelevantShift, incomplete: broken.is_some() }
+            row.missing = missing as u64;
+            let by_missing = could && !broken;
+            if by_missing {
+                row.settling = Some(Settling::FillMissing(row.missing));
+                (row.best_case, row.worst_case) = (Some(Status::Pass), Some(Status::Inconclusive));
+            }
+            let code = if by_missing { ReasonCode::MissingDecides } else { ReasonCode::NotRelevantShift };
+            Outcome { row, code, incomplete: could }
         })
         .collect()
 }

@@ -229,7 +229,7 @@ pub struct Regression {
     /// Personas that only one side has relevant conversations of.
     pub unpaired: u64,
     /// The smallest rise that this comparison finds in about four of five cases, after the adjustment and with the floor;
-    /// `null` when no rise is large enough.
+    /// `null` when no rise is large enough, and for another test than `sign-flip`.
     pub smallest_detectable: Option<f64>,
     /// One-sided 95 % upper bound of the difference, when the rule has a margin.
     pub upper_one_sided: Option<f64>,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::{Escaped, Listed, against, observed};
-use crate::gate::rules::{Population, Tier};
+use crate::gate::rules::{Population, Test, Tier};
 use crate::gate::verdict::{
     ConversationRef, GateVerdict, Measure, Reason, Regression, Row, RuleResult, Settling, ShownWaiver,
     Status, Weight,
@@ -319,7 +319,10 @@ fn regression<E: Escaped>(rule: &RuleResult, row: &Row, regression: &Regression)
     };
     let detectable = match regression.smallest_detectable {
         Some(d) => format!("; smallest rise found in four of five cases: about {}", words::points(d)),
-        None => "; no rise is large enough to be found in four of five cases".to_owned(),
+        None if regression.test == Test::SignFlip.word() => {
+            "; no rise is large enough to be found in four of five cases".to_owned()
+        }
+        None => String::new(),
     };
     RegressionView {
         rule: E::text(&rule.id),
