@@ -229,3 +229,27 @@ fn missing_personas(counted: &[&Talk], ended: bool) -> Option<Reason> {
         )
     })
 }
+
+/// Rules about personas that a bare results file has nobody of. With a plan the names were held against the target.
+pub(super) fn unknown_personas(input: &GateInput<'_>, evidence: &Evidence) -> Vec<Reason> {
+    if input.plan.is_some() {
+        return Vec::new();
+    }
+    let known = evidence.personas();
+    let rules = input.thresholds.rules.iter();
+    rules
+        .filter_map(|rule| {
+            let absent = rule.scope.personas.iter().filter(|name| !known.contains(name.as_str()));
+            let absent: Vec<String> = absent.cloned().collect();
+            let text = format!(
+                "The rule `{}` is about personas that the results do not have: {}.",
+                rule.id,
+                words::some_of(&absent, 8)
+            );
+            (!absent.is_empty()).then(|| Reason {
+                rule: Some(rule.id.clone()),
+                ..note(ReasonCode::PersonaMissing, Weight::Warns, text)
+            })
+        })
+        .collect()
+}

@@ -53,6 +53,7 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
         .collect();
     let applied = decide::apply(input, &context.candidate, outcomes);
     reasons.extend(coverage::gaps(input, &context.candidate, &coverage));
+    reasons.extend(coverage::unknown_personas(input, &context.candidate));
     // That nothing at all was relevant is said already.
     let said = applied.gated == Gated::NoEvidence && coverage.all.relevant == 0;
     let gap = applied.gated.gap().filter(|_| !input.thresholds.advisory_only && !said);

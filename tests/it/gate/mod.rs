@@ -1,6 +1,7 @@
 //! The gate on results files: the acceptance cases, a pass and a fail for each rule, and what holds for every input.
 
 mod cases;
+mod lacking;
 mod properties;
 mod published;
 mod rules;
