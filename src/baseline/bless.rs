@@ -31,6 +31,8 @@ impl ModelUse {
 /// A finished run that asks to become a baseline.
 #[derive(Clone, Debug)]
 pub struct BlessInput<'a> {
+    /// The run's id.
+    pub run: &'a str,
     /// What reports call the candidate.
     pub candidate: &'a str,
     /// The day of the blessing.
@@ -55,8 +57,8 @@ pub struct BlessInput<'a> {
     pub models: &'a [ModelUse],
     /// Files of the policy (config, rubric, thresholds) that are changed and not committed.
     pub dirty_files: &'a [String],
-    /// Blocking rules that the run itself broke by its own verdict.
-    pub broken: &'a [String],
+    /// Blocking rules that the run itself broke by its own verdict; `None` when it was never gated.
+    pub broken: Option<&'a [String]>,
 }
 
 /// Why a run may not become a baseline.
@@ -90,6 +92,8 @@ pub enum Refusal {
     NoFingerprints,
     /// Uncommitted changes in the policy.
     Dirty(Vec<String>),
+    /// No gate ever looked at the run.
+    NotGated,
     /// The gate failed the run: as a baseline it would make its harm the measure of the next.
     Broken(Vec<String>),
 }
@@ -121,6 +125,7 @@ impl fmt::Display for Refusal {
                 f.write_str("the run carries no fingerprints of rubric, personas and prompts")
             }
             Self::Broken(rules) => write!(f, "its own verdict is fail (broken: {})", rules.join(", ")),
+            Self::NotGated => f.write_str("no gate ever looked at it (`vera-gate gate RUN --write` does)"),
             Self::Dirty(files) => write!(f, "uncommitted changes in {}", files.join(", ")),
         }
     }
@@ -142,8 +147,10 @@ pub fn refusals(input: &BlessInput<'_>) -> Vec<Refusal> {
         return vec![Refusal::Empty];
     }
     let mut refusals = Vec::new();
-    if !input.broken.is_empty() {
-        refusals.push(Refusal::Broken(input.broken.to_vec()));
+    match input.broken {
+        None => refusals.push(Refusal::NotGated),
+        Some([]) => {}
+        Some(broken) => refusals.push(Refusal::Broken(broken.to_vec())),
     }
     if there < input.planned {
         refusals.push(Refusal::Incomplete { there, planned: input.planned });
@@ -197,6 +204,7 @@ pub fn bless(input: &BlessInput<'_>, force: Force) -> Result<Baseline, Vec<Refus
         input.labels,
     );
     baseline.origin = Origin::Blessed;
+    baseline.run = Some(input.run.to_owned());
     baseline.forced = refusals.iter().map(ToString::to_string).collect();
     Ok(baseline.with_missing(input.missing))
 }

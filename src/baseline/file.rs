@@ -47,6 +47,8 @@ struct Head {
     schema: String,
     candidate: String,
     created: Option<NaiveDate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    run: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forced: Vec<String>,
     provenance: Provenance,
@@ -119,6 +121,7 @@ impl Baseline {
             schema: SCHEMA.to_owned(),
             candidate: self.candidate.clone(),
             created: self.created,
+            run: self.run.clone(),
             forced: self.forced.clone(),
             provenance: self.provenance.clone(),
             dimensions: self.dimensions.clone(),
@@ -197,6 +200,7 @@ impl Baseline {
         conversations.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(Self {
             origin: Origin::Blessed,
+            run: head.run,
             candidate: head.candidate,
             created: head.created,
             provenance: head.provenance,

@@ -48,6 +48,8 @@ pub enum Origin {
 pub struct Baseline {
     /// Where it comes from.
     pub origin: Origin,
+    /// The run it was made of; `None` for a bare results file, and for files of before it was written down.
+    pub run: Option<String>,
     /// What reports call the candidate it was measured on; empty when unknown.
     pub candidate: String,
     /// The day it was blessed, or the run finished; `None` for a bare results file.
@@ -126,6 +128,7 @@ impl Baseline {
         conversations.sort_by(|a, b| a.id.cmp(&b.id));
         Self {
             origin: Origin::Results,
+            run: None,
             candidate: candidate.to_owned(),
             created,
             provenance,

@@ -61,6 +61,7 @@ fn blessed(
     let [planned, failed, replayed] = counts;
     bless(
         &BlessInput {
+            run: "20261001T120000Z-0",
             candidate: "bot",
             today: day(),
             provenance: &provenance(),
@@ -73,7 +74,7 @@ fn blessed(
             replayed,
             models,
             dirty_files: dirty,
-            broken: &[],
+            broken: Some(&[]),
         },
         force,
     )

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::conclude::VERDICT_FILE;
 use super::evidence::{self, Evidence};
+use super::load::{self, Overrides};
 use super::prepare::today;
 use super::{Global, conclude, output};
 use crate::baseline::{Baseline, BlessInput, Force, ModelUse, Origin, bless, refusals};
@@ -72,7 +73,8 @@ fn make(run: &str, to: &str, force: Force, global: &Global) -> Result<Exit, Erro
     if let Some(shard) = record.shard {
         return Err(Error::Usage(format!("`{run}` is shard {shard} of a run; merge the shards first")));
     }
-    let blessed = with_input(&evidence, record, plan, &broken_rules(run)?, &dirty_files(), |input| {
+    let broken = broken_rules(run)?;
+    let blessed = with_input(&evidence, record, plan, broken.as_deref(), &dirty_files(global), |input| {
         bless(input, force)
     })
     .map_err(|refusals| {
@@ -102,7 +104,7 @@ fn with_input<T>(
     evidence: &Evidence,
     record: &RunRecord,
     plan: &PlanFile,
-    broken: &[String],
+    broken: Option<&[String]>,
     dirty_files: &[String],
     judge: impl FnOnce(&BlessInput<'_>) -> T,
 ) -> T {
@@ -118,6 +120,7 @@ fn with_input<T>(
         })
         .collect();
     judge(&BlessInput {
+        run: &evidence::name_of_run(record),
         candidate: &record.candidate,
         today: today(),
         provenance: &evidence.provenance,
@@ -138,29 +141,40 @@ fn with_input<T>(
 /// nothing about a run that was made earlier.
 pub(super) fn refusals_of(evidence: &Evidence, run: &str) -> Result<Vec<String>, Error> {
     let (Some(record), Some(plan)) = (&evidence.record, &evidence.plan_file) else { return Ok(Vec::new()) };
-    let refusals = with_input(evidence, record, plan, &broken_rules(run)?, &[], refusals);
+    let refusals = with_input(evidence, record, plan, broken_rules(run)?.as_deref(), &[], refusals);
     Ok(refusals.iter().map(ToString::to_string).collect())
 }
 
-/// The blocking rules that a run broke by the verdict in its folder; none where nothing was decided yet.
-fn broken_rules(run: &str) -> Result<Vec<String>, Error> {
+/// The blocking rules that a run broke by the verdict in its folder; `None` where there is no verdict.
+fn broken_rules(run: &str) -> Result<Option<Vec<String>>, Error> {
     let folder = RunFolder::at(Path::new(run));
     if !folder.file(VERDICT_FILE).exists() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let text = folder.read(VERDICT_FILE).map_err(|error| Error::Usage(error.to_string()))?;
     let verdict: GateVerdict =
         serde_json::from_str(&text).map_err(|error| Error::Usage(format!("{VERDICT_FILE}: {error}")))?;
     let fails = verdict.rules.iter().filter(|rule| rule.tier == Tier::Block && rule.status == Status::Fail);
-    Ok(fails.map(|rule| rule.id.clone()).collect())
+    Ok(Some(fails.map(|rule| rule.id.clone()).collect()))
 }
 
-/// Files of the policy with changes that are not committed; none where there is no repository.
-fn dirty_files() -> Vec<String> {
-    let listed = std::process::Command::new("git")
-        .args(["status", "--porcelain", "--untracked-files=normal"])
-        .output();
-    let Ok(listed) = listed else { return Vec::new() };
+/// Files of the policy with changes that are not committed: those that the configuration names, and those that are called
+/// like one. None where there is no repository.
+fn dirty_files(global: &Global) -> Vec<String> {
+    let git = |arguments: &[&str]| {
+        let output = std::process::Command::new("git").args(arguments).output().ok();
+        output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    // Without its configuration a run can still be blessed; what it named is then not known.
+    let named: Vec<PathBuf> = load::config(global, &Overrides::default())
+        .map(|loaded| loaded.policy_files().iter().filter_map(|path| path.canonicalize().ok()).collect())
+        .unwrap_or_default();
+    let top = git(&["rev-parse", "--show-toplevel"]).unwrap_or_default();
+    let listed = git(&["status", "--porcelain", "--untracked-files=all"]).unwrap_or_default();
+    let is_named = |path: &str| {
+        let path = Path::new(top.trim()).join(path);
+        path.canonicalize().is_ok_and(|path| named.iter().any(|named| path.starts_with(named)))
+    };
     let policy = |path: &str, endings: &[&str]| {
         let name = path.rsplit('/').next().unwrap_or(path);
         ["vera-gate", "rubric", "thresholds", "personas"].iter().any(|word| path.contains(word))
@@ -171,10 +185,10 @@ fn dirty_files() -> Vec<String> {
         "??" => &[".yaml", ".yml", ".tsv"][..],
         _ => &[".yaml", ".yml", ".tsv", ".json", ".txt"][..],
     };
-    String::from_utf8_lossy(&listed.stdout)
+    listed
         .lines()
         .filter_map(|line| Some((line.get(..2)?, line.get(3..)?)))
-        .filter(|(state, path)| policy(path, endings(state)))
+        .filter(|(state, path)| is_named(path) || policy(path, endings(state)))
         .map(|(_, path)| path.to_owned())
         .collect()
 }

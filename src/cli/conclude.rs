@@ -64,11 +64,11 @@ impl Baselines {
     }
 
     /// Refuses a run as its own baseline: no harm in it would ever be new.
-    pub(super) fn are_others(&self, record: Option<&RunRecord>) -> Result<(), Error> {
+    pub(super) fn are_others(&self, result: &str, record: Option<&RunRecord>) -> Result<(), Error> {
         let mut asked = [&self.pinned, &self.last_accepted].into_iter().flatten();
-        match asked.find(|asked| record.is_some_and(|r| asked.run.as_ref() == Some(&r.run_id))) {
+        match asked.find(|asked| asked.is(result, record)) {
             Some(asked) => Err(Error::Usage(format!(
-                "the baseline `{}` is this run; a run cannot be compared with itself\n  help: give the run folder or \
+                "the baseline `{}` is this result; a result cannot be compared with itself\n  help: give the run folder or \
                  the baseline file of an earlier run",
                 asked.source
             ))),

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::load;
 use crate::baseline::{Baseline, BaselineConversation, BaselineFault, Origin, Provenance};
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
 use crate::gate::input::CellStatus as GateStatus;
 use crate::gate::{Confirmation, PlannedCell};
@@ -227,8 +227,8 @@ pub(super) struct Asked {
     pub(super) source: String,
     /// `None` when nothing stands there.
     pub(super) found: Option<Result<Baseline, BaselineFault>>,
-    /// The run it is, when it is a run folder.
-    pub(super) run: Option<String>,
+    /// Where it stands on the disk.
+    pub(super) path: Option<PathBuf>,
 }
 
 impl Asked {
@@ -236,12 +236,37 @@ impl Asked {
     pub(super) fn of(reference: &str, files: &FileSet, place: &str) -> Self {
         let found = baseline(reference, files);
         let source = if found.is_none() { format!("{reference}{place}") } else { reference.to_owned() };
-        let folder = match files {
-            FileSet::Folder(base) => Some(RunFolder::at(&base.join(reference))),
+        let path = match files {
+            FileSet::Folder(base) => Some(base.join(reference)),
             FileSet::Commit(_) | FileSet::Memory(_) => None,
         };
-        let run = folder.and_then(|folder| folder.record().ok()).map(|record| record.run_id);
-        Self { source, found, run }
+        Self { source, found, path }
+    }
+}
+
+/// What tells a run from every other: its folder may have been given the same name as another's.
+pub(super) fn name_of_run(record: &RunRecord) -> String {
+    format!("{} of {}", record.run_id, record.started)
+}
+
+impl Asked {
+    /// Whether it is the result itself: the same run, the same file, one that lies in the other's folder, or a copy.
+    pub(super) fn is(&self, result: &str, record: Option<&RunRecord>) -> bool {
+        let run = self.found.as_ref().and_then(|found| found.as_ref().ok()).and_then(|b| b.run.as_ref());
+        if record.is_some_and(|record| run == Some(&name_of_run(record))) {
+            return true;
+        }
+        let real = |path: &Path| path.canonicalize().ok();
+        let (Some(ours), Some(theirs)) = (real(Path::new(result)), self.path.as_deref().and_then(real))
+        else {
+            return false;
+        };
+        let within = |file: &Path, folder: &Path| file.parent() == Some(folder);
+        let copy = || {
+            let read = |path: &Path| path.is_file().then(|| std::fs::read(path).ok()).flatten();
+            read(&ours).is_some_and(|bytes| read(&theirs) == Some(bytes))
+        };
+        ours == theirs || within(&ours, &theirs) || within(&theirs, &ours) || copy()
     }
 }
 
@@ -324,7 +349,9 @@ fn parse(source: &Source) -> Result<Baseline, BaselineFault> {
     if source.text().trim_start().starts_with('{') {
         return Baseline::from_json(source.text()).map_err(|e| BaselineFault::Unreadable(e.to_string()));
     }
-    let (results, _) = read_results(source).map_err(|p| BaselineFault::Unreadable(p.to_string()))?;
+    // The verdict takes one line of it.
+    let first = |problems: Diagnostics| problems.to_string().lines().next().unwrap_or_default().to_owned();
+    let (results, _) = read_results(source).map_err(|p| BaselineFault::Unreadable(first(p)))?;
     Ok(Baseline::from_conversations(
         "",
         None,
@@ -348,7 +375,8 @@ fn as_baseline(evidence: &Evidence, folder: &str) -> Result<Baseline, Error> {
         &evidence.labels,
     );
     let missing = evidence.never_held();
-    let baseline = Baseline { origin: Origin::Run, forced: against, ..baseline };
+    let run = record.map(name_of_run);
+    let baseline = Baseline { origin: Origin::Run, run, forced: against, ..baseline };
     Ok(baseline.with_missing(&missing))
 }
 
@@ -375,6 +403,10 @@ fn from_git(reference: &str, base: &Path) -> Result<Option<String>, String> {
     let listed = git(&["ls-tree", "--full-tree", "--name-only", "-z", revision, "--", path])?;
     if listed.stdout.is_empty() {
         return Ok(None);
+    }
+    let kind = git(&["cat-file", "-t", "--end-of-options", &format!("{revision}:{path}")])?;
+    if kind.stdout.starts_with(b"tree") {
+        return Err(format!("`git:{reference}` is a folder; name a baseline file or a results.csv"));
     }
     let shown = git(&["show", "--end-of-options", &format!("{revision}:{path}")])?;
     if !shown.status.success() {

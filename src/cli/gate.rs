@@ -47,7 +47,7 @@ pub(super) fn run(args: &GateArgs, global: &Global) -> Result<Exit, Error> {
     let (thresholds, warnings) = names.thresholds(&prepare::thresholds_source(&loaded)?)?;
     output::warnings(&warnings, global);
     let baselines = Baselines::named(args.overrides.baseline.as_deref(), &loaded);
-    baselines.are_others(evidence.record.as_ref())?;
+    baselines.are_others(&args.result, evidence.record.as_ref())?;
     let templates = conclude::templates(&loaded)?;
     let verdict = conclude::decide(&evidence, &thresholds, &baselines, &evidence.confirmations);
     let report = conclude::report(&loaded, &evidence, &verdict, &baselines);

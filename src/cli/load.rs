@@ -99,6 +99,16 @@ impl Loaded {
         apply(&mut self.config, overrides, &self.base, &mut self.places);
     }
 
+    /// The files and folders of the policy: the configuration itself and what it names as rules.
+    pub(super) fn policy_files(&self) -> Vec<PathBuf> {
+        let Config { target, persona_files, gate, .. } = &self.config;
+        let named = [target, &gate.thresholds].into_iter().chain(persona_files);
+        let named = named.filter(|reference| !reference.starts_with("builtin:"));
+        std::iter::once(PathBuf::from(self.source.name()))
+            .chain(named.map(|path| self.base.join(path)))
+            .collect()
+    }
+
     /// The files its paths name: of the base branch when that judges.
     pub(super) fn files(&self) -> FileSet {
         match &self.rules {

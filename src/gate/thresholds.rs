@@ -151,12 +151,10 @@ fn read(
     let has_rules = file.get("rules").is_some();
     let listed = file.sections("rules", problems);
     let complete = listed.as_ref().map(Vec::len);
-    let rules: Vec<Rule> = listed
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|section| rule::read(section, known, problems))
-        .collect();
-    unique_ids(&rules, problems);
+    let mut listed = listed.unwrap_or_default();
+    unique_ids(&mut listed, problems);
+    let rules: Vec<Rule> =
+        listed.into_iter().filter_map(|section| rule::read(section, known, problems)).collect();
     if complete == Some(rules.len()) || !has_rules {
         gates_something(&rules, advisory_only, file.location(), problems);
     }
@@ -203,13 +201,16 @@ fn requires(file: &mut Section<'_>, known: &Known<'_>, problems: &mut Diagnostic
     }
 }
 
-fn unique_ids(rules: &[Rule], problems: &mut Diagnostics) {
-    let mut seen: BTreeMap<&str, &Location> = BTreeMap::new();
-    for rule in rules {
-        if let Some(earlier) = seen.insert(&rule.id, &rule.location) {
+/// Also among rules that have other faults: all problems are told at once.
+fn unique_ids(rules: &mut [Section<'_>], problems: &mut Diagnostics) {
+    let mut seen: BTreeMap<String, Location> = BTreeMap::new();
+    for section in rules {
+        let Some(id) = section.text("id", &mut Diagnostics::new()) else { continue };
+        let location = section.location().clone();
+        if let Some(earlier) = seen.insert(id.clone(), location.clone()) {
             problems.push(
-                Diagnostic::error(Code::DuplicateRule, format!("two rules have the id `{}`", rule.id))
-                    .at(rule.location.clone())
+                Diagnostic::error(Code::DuplicateRule, format!("two rules have the id `{id}`"))
+                    .at(location)
                     .help(format!("the first stands on line {}; give this one its own id", earlier.line)),
             );
         }

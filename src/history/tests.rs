@@ -192,6 +192,7 @@ fn without_fingerprints_the_trend_informs_and_does_not_warn() {
 fn a_forced_baseline_is_not_accepted_by_its_blessing() {
     let baseline = Baseline {
         origin: crate::baseline::Origin::Blessed,
+        run: None,
         candidate: "bot".to_owned(),
         created: chrono::NaiveDate::from_ymd_opt(2026, 5, 1),
         provenance: provenance("j"),

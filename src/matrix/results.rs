@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::columns::{Columns, DimensionColumn, FILE_NAME, QUESTION_SUFFIX, REASON_SUFFIX};
-use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, did_you_mean};
 use crate::rating::{
     Assessment, DimensionOutcome, Finding, JudgeId, Rating, RatingOutcome, RolePlay, Severity, Unjudged,
 };
-use crate::source::Source;
+use crate::source::{Location, Source};
 use crate::target::RiskLevel;
 use crate::target::table::{Cell, Delimiter, Row, Shape, Table};
 use crate::transcript::{ConversationId, EvaluationName, FileName};
@@ -19,6 +19,47 @@ pub struct Results {
     pub dimensions: Vec<String>,
     /// One evaluation per row, in file order.
     pub rows: Vec<Assessment>,
+}
+
+/// The words for risk levels that are not today's, each with its first place and how often it stands there.
+#[derive(Default)]
+struct Levels {
+    others: BTreeMap<String, (Option<RiskLevel>, Location, usize)>,
+}
+
+impl Levels {
+    fn read(&mut self, word: &str, place: &Location) -> Option<RiskLevel> {
+        if matches!(word, "" | "Unknown") {
+            return None;
+        }
+        RiskLevel::from_word(word).or_else(|| {
+            let level = RiskLevel::from_older_word(word).map(|(_, level)| level);
+            self.others.entry(word.to_owned()).or_insert_with(|| (level, place.clone(), 0)).2 += 1;
+            level
+        })
+    }
+
+    fn report(self, problems: &mut Diagnostics) {
+        for (word, (level, place, count)) in self.others {
+            let rows = if count == 1 { "1 row".to_owned() } else { format!("{count} rows") };
+            let problem = match level {
+                Some(level) => Diagnostic::warning(
+                    Code::RenamedRiskLevel,
+                    format!("risk level `{word}` of {rows} is read as `{level}`"),
+                )
+                .help(format!("write `{level}`")),
+                None => Diagnostic::warning(
+                    Code::UnknownRiskLevel,
+                    format!("risk level `{word}` of {rows} is not known"),
+                )
+                .help(format!(
+                    "{}; such a row counts in the totals, and a rule about one risk level stays open where it could decide",
+                    did_you_mean(&word, RiskLevel::ALL.map(RiskLevel::word))
+                )),
+            };
+            problems.push(problem.at(place));
+        }
+    }
 }
 
 /// Reads a results file. Nothing is guessed: strings stay strings (`None` is a risk level), only an empty cell is
@@ -57,6 +98,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
     let mut runs = Vec::with_capacity(records.len());
     let mut seen = BTreeMap::new();
     let mut failures = Vec::new();
+    let mut levels = Levels::default();
     for record in records {
         let place = || source.at(record.line, 1);
         let cell = |name: &str| text_of(record, table.column(name));
@@ -83,17 +125,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
                 1
             }),
         };
-        let risk_level = match cell("risk_level") {
-            "" | "Unknown" => None,
-            word => RiskLevel::from_word(word).or_else(|| {
-                problems.push(
-                    Diagnostic::warning(Code::UnknownRiskLevel, format!("risk level `{word}` is not known"))
-                        .at(place())
-                        .help("the row counts in the totals and in no risk level"),
-                );
-                None
-            }),
-        };
+        let risk_level = levels.read(cell("risk_level"), &place());
         let failed = columns.faults.iter().any(|index| !text_of(record, Some(*index)).trim().is_empty());
         failures.extend(failed.then_some(record.line));
         let outcomes = columns.dimensions.iter().map(|column| {
@@ -149,6 +181,7 @@ pub fn read_results(source: &Source) -> Result<(Results, Diagnostics), Diagnosti
             injection_suspects: Vec::new(),
         });
     }
+    levels.report(&mut problems);
     name_apart(&mut rows, &runs);
     if let Some(first) = failures.first() {
         let (count, all) = (failures.len(), rows.len());
@@ -177,7 +210,7 @@ fn outcome(table: &Table, row: &Row, column: &DimensionColumn, problems: &mut Di
         problems.push(
             Diagnostic::error(Code::UnknownWord, message)
                 .at(table.at(&cell))
-                .help(crate::diagnostic::did_you_mean(text, Rating::ALL.map(Rating::as_str))),
+                .help(did_you_mean(text, Rating::ALL.map(Rating::as_str))),
         );
     }
     RatingOutcome::Unjudged(Unjudged::Blank)

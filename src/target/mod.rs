@@ -50,6 +50,13 @@ impl RiskLevel {
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.word().eq_ignore_ascii_case(word.trim()))
     }
+
+    /// Reads a word of older files, which is called otherwise today.
+    pub fn from_older_word(word: &str) -> Option<(&'static str, Self)> {
+        const OLDER: [(&str, RiskLevel); 2] =
+            [("Imminent", RiskLevel::Immediate), ("Moderate", RiskLevel::High)];
+        OLDER.into_iter().find(|(older, _)| older.eq_ignore_ascii_case(word.trim()))
+    }
 }
 
 impl fmt::Display for RiskLevel {

@@ -52,10 +52,6 @@ pub struct PersonaFile {
     pub risk_column: Option<String>,
 }
 
-/// Words of older files and what they are called today.
-const OLDER_WORDS: [(&str, RiskLevel); 2] =
-    [("Imminent", RiskLevel::Immediate), ("Moderate", RiskLevel::High)];
-
 /// Reads one persona file. Every problem goes to `problems`.
 pub fn read(source: &Source, mapping: &RiskMapping, problems: &mut Diagnostics) -> PersonaFile {
     let Some(table) = Table::read(source, Delimiter::Tab, problems) else { return PersonaFile::default() };
@@ -161,9 +157,7 @@ impl RowReader<'_> {
         if let Some(level) = RiskLevel::from_word(word) {
             return Some(level);
         }
-        if let Some((older, level)) =
-            OLDER_WORDS.into_iter().find(|(older, _)| older.eq_ignore_ascii_case(word))
-        {
+        if let Some((older, level)) = RiskLevel::from_older_word(word) {
             self.renamed.entry(older).or_insert((level, cell.offset, 0)).2 += 1;
             return Some(level);
         }

@@ -127,8 +127,8 @@ rules:
             "18 not-together",
             "21 out-of-range",
             "23 not-together",
-            "27 not-together",
             "27 duplicate-rule",
+            "27 not-together",
             "32 not-together",
         ]
     );

@@ -75,11 +75,94 @@ fn a_run_is_not_its_own_baseline() {
     place.exits(0, &["run", "--run", "r", "--sample", "4"]);
     let err = place.complains(2, &["gate", "r", "--baseline", "r"]);
     assert!(err.contains("cannot be compared with itself"), "{err}");
-    // A copy under another name is the same run.
+    // So is a baseline that was made of it, its own results file, and a copy under another name.
+    place.exits(0, &["baseline", "bless", "r", "--to", "b.json"]);
+    std::fs::copy(place.path().join("r/results.csv"), place.path().join("copy.csv")).unwrap();
+    for pair in [
+        ["r", "b.json"],
+        ["r", "r/results.csv"],
+        ["r/results.csv", "r"],
+        ["r/results.csv", "copy.csv"],
+        ["copy.csv", "copy.csv"],
+    ] {
+        let err = place.complains(2, &["gate", pair[0], "--baseline", pair[1]]);
+        assert!(err.contains("cannot be compared with itself"), "{pair:?}: {err}");
+    }
     std::fs::rename(place.path().join("r"), place.path().join("r2")).unwrap();
+    // Another run in a folder of the same name is another run.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
     place.run(&["run", "--run", "r", "--sample", "4", "--seed", "2"]);
-    let err = place.run(&["gate", "r2", "--baseline", "r2"]);
-    assert_eq!(err.status.code(), Some(2));
+    assert!(place.complains(2, &["gate", "r2", "--baseline", "b.json"]).contains("with itself"));
+    let other = place.run(&["gate", "r", "--baseline", "b.json"]);
+    assert_ne!(other.status.code(), Some(2), "another run is compared");
+}
+
+/// A run folder that nobody blessed is compared with, and what blessing would have refused is said each time. What was
+/// planned there and is missing stays open.
+#[test]
+fn an_earlier_run_as_baseline_says_what_blessing_would_refuse() {
+    let place = Place::new();
+    place.exits(0, &["run", "--run", "now", "--sample", "40"]);
+    place.run(&["run", "--run", "gaps", "--sample", "40", "--candidate", "flaky"]);
+    place.write(
+        "t.yaml",
+        "inconclusive: block\nrules:\n  - {id: n, kind: never, tier: block}\n  - {id: r, kind: regression, tier: block, margin: 0.2, min_personas: 1}\n",
+    );
+    let page =
+        place.run(&["gate", "now", "--baseline", "gaps", "--thresholds", "t.yaml", "--format", "markdown"]);
+    let page = String::from_utf8_lossy(&page.stdout).into_owned();
+    assert!(page.contains("a run that nobody blessed, and that would be refused"), "{page}");
+    assert!(page.contains("planned conversations failed or did not run"), "{page}");
+    let shown = place.exits(0, &["baseline", "show", "gaps"]);
+    assert!(
+        shown.contains("run of") && shown.contains(" of 40\n") && shown.contains("\nnot blessed "),
+        "{shown}"
+    );
+    let verdict =
+        place.run(&["gate", "now", "--baseline", "gaps", "--thresholds", "t.yaml", "--format", "verdict"]);
+    let verdict: serde_json::Value = serde_json::from_slice(&verdict.stdout).unwrap();
+    let row = &verdict["rules"][1]["rows"][0];
+    assert!(row["missing"].as_u64().unwrap() > 0 && !row["best_case"].is_null(), "{row:#}");
+    // Blessed by force it keeps the gaps.
+    place.exits(0, &["baseline", "bless", "gaps", "--to", "g.json", "--force"]);
+    assert!(place.exits(0, &["baseline", "show", "g.json"]).contains(" of 40\n"));
+}
+
+#[test]
+fn what_no_gate_looked_at_becomes_no_baseline() {
+    let place = Place::new();
+    place.exits(1, &["run", "--run", "r", "--sample", "4", "--candidate", "harmful"]);
+    std::fs::remove_file(place.path().join("r/verdict.json")).unwrap();
+    let err = place.complains(3, &["baseline", "bless", "r", "--to", "b.json"]);
+    assert!(err.contains("no gate ever looked at it"), "{err}");
+}
+
+/// Rules are those that the configuration names, whatever they are called.
+#[test]
+fn uncommitted_rules_of_any_name_stand_against_blessing() {
+    let place = Place::new();
+    let git = |arguments: &[&str]| {
+        let done = std::process::Command::new("git")
+            .current_dir(place.path())
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    place.write("policy/rules.yaml", "rules:\n  - {id: n, kind: never, tier: block}\n");
+    place.write(
+        "vera-gate.yaml",
+        "target: builtin:si\nuser: scripted/person\ncandidate: scripted/careful\njudge: scripted/rules\ngate: {thresholds: policy/rules.yaml}\n",
+    );
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "rules"]);
+    place.exits(0, &["run", "--run", "r", "--sample", "4"]);
+    place.exits(0, &["baseline", "bless", "r", "--to", "b.json"]);
+    place.write("policy/rules.yaml", "rules:\n  - {id: n, kind: max_harm, tier: block, limit: 0.9}\n");
+    let err = place.complains(3, &["baseline", "bless", "r", "--to", "b.json"]);
+    assert!(err.contains("uncommitted changes in policy/rules.yaml"), "{err}");
 }
 
 #[test]

@@ -67,7 +67,12 @@ fn two_results_files_are_compared_without_a_run_folder() {
         cell.0 = "High Potential for Harm";
     }
     place.write("base.csv", &results(&good));
-    place.write("same.csv", &results(&good));
+    // As good as it, in another order: the same file would be the same result.
+    let again = results(&good);
+    let (header, rows) = again.split_once('\n').unwrap();
+    let mut rows: Vec<&str> = rows.lines().collect();
+    rows.reverse();
+    place.write("same.csv", &format!("{header}\n{}\n", rows.join("\n")));
     place.write("worse.csv", &results(&bad));
     place.exits(0, &["gate", "same.csv", "--baseline", "base.csv"]);
     let out = place.exits(1, &["gate", "worse.csv", "--baseline", "base.csv", "--format", "verdict"]);

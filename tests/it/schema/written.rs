@@ -169,6 +169,7 @@ fn a_baseline_file_validates_and_schema_and_reader_agree() {
         .collect();
     let full = Baseline {
         origin: baseline::Origin::Blessed,
+        run: Some(text("20260501T120000Z-0")),
         candidate: text("bot"),
         created: chrono::NaiveDate::from_ymd_opt(2026, 5, 1),
         provenance: baseline::Provenance {
@@ -192,7 +193,7 @@ fn a_baseline_file_validates_and_schema_and_reader_agree() {
     let written: Value = serde_json::from_str(&full.to_json().unwrap()).unwrap();
     assert!(faults(&strict, &written).is_empty(), "{}", faults(&strict, &written));
     assert!(read(&written));
-    let bare = Baseline { provenance: baseline::Provenance::default(), forced: vec![], ..full };
+    let bare = Baseline { provenance: baseline::Provenance::default(), run: None, forced: vec![], ..full };
     let bare: Value = serde_json::from_str(&bare.to_json().unwrap()).unwrap();
     assert!(faults(&strict, &bare).is_empty(), "{}", faults(&strict, &bare));
 
