@@ -69,9 +69,17 @@ impl<'a> Section<'a> {
                 let path = path.to_owned();
                 Some(Self { path, location, entries: Entries::Mapping(entries), asked: Vec::new() })
             }
+            _ if path.is_empty() => {
+                let said = format!("the file is {}, want a mapping (`key: value` lines)", node.kind());
+                problems.push(
+                    Diagnostic::error(Code::WrongType, said).at(node.location.clone()).help(
+                        "is it another file than was meant? `vera-gate check FILE` says what a file is",
+                    ),
+                );
+                None
+            }
             _ => {
-                let name = if path.is_empty() { "the file" } else { path };
-                problems.push(node.wrong_type(name, "a mapping (`key: value` lines)"));
+                problems.push(node.wrong_type(path, "a mapping (`key: value` lines)"));
                 None
             }
         }
@@ -448,5 +456,36 @@ mod tests {
         }
         assert_eq!(read_duration("10"), None);
         assert_eq!(read_duration("-3s"), None);
+    }
+
+    #[test]
+    fn a_problem_says_what_to_write() {
+        let told = |text: &str| {
+            let mut problems = Diagnostics::new();
+            if let Some(node) = parse(&Source::new("f.yaml", text), &mut problems)
+                && let Some(mut section) = Section::new(&node, "", &mut problems)
+            {
+                section.number("limit", 0.0..=1.0, &mut problems);
+                section.whole("runs", 1..=9, &mut problems);
+                section.boolean("on", &mut problems);
+                section.finish(&mut problems);
+            }
+            problems.to_string()
+        };
+        for (text, help) in [
+            ("limit: 5%", "write `0.05`, without the sign %"),
+            ("limit: \"0.1\"", "write `0.1`, without quotation marks"),
+            ("limit: true", "a number from 0 to 1"),
+            ("runs: some", "a whole number from 1 to 9"),
+            ("on: \"true\"", "without quotation marks"),
+            ("limit: 0.1\nlimit: 0.9", "the key `limit` stands twice"),
+            ("{\"limit\": 0.1, \"limit\": 0.9}", "the key `limit` stands twice"),
+            ("<<: {limit: 0.1}", "merge keys (`<<`) are not read"),
+            ("limit: !share 0.1", "the tag `!share` is not read"),
+            ("a,b,c", "is it another file than was meant?"),
+        ] {
+            assert!(told(text).contains(help), "{text}: {}", told(text));
+        }
+        assert_eq!(told("limit: 0.1\nruns: 3\non: true"), "");
     }
 }
