@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::load;
+use super::prepare::labels_by_question;
 use crate::baseline::{Baseline, BaselineConversation, BaselineFault, Origin, Provenance};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
 use crate::error::Error;
@@ -143,6 +144,9 @@ impl Evidence {
                 "it has `{held}`, the target `{wanted}`; name the target it was rated by with --target"
             );
             return Err(Error::Invalid(problem.help(help).into()));
+        }
+        if let Some(target) = target {
+            self.labels = labels_by_question(target);
         }
         let lacking = dimensions.into_iter().filter(|name| !self.dimensions.contains(name));
         let lacking: Vec<String> = lacking.collect();

@@ -7,7 +7,7 @@ mod regression;
 mod share;
 mod shift;
 
-use super::evidence::{Case, Evidence, Seen, Talk, see};
+use super::evidence::{Case, Cell, Evidence, Seen, Talk, see};
 use super::input::GateInput;
 use super::rules::{Each, Rule, RuleKind, Scope};
 use super::verdict::{Against, ConversationRef, Measure, Observed, ReasonCode, Row, Settling, Status};
@@ -75,8 +75,8 @@ pub(super) fn rule(context: &Context<'_>, rule: &Rule) -> Vec<Outcome> {
         RuleKind::Regression(test) => {
             compared(context, |rival, evidence, _| regression::rows(context, rule, &test, rival, evidence))
         }
-        RuleKind::NewFailureMode { confirm } => compared(context, |rival, evidence, _| {
-            vec![event::new_failure_mode(context, rule, confirm, rival, evidence)]
+        RuleKind::NewFailureMode { confirm } => compared(context, |rival, evidence, baseline| {
+            vec![event::new_failure_mode(context, rule, confirm, rival, evidence, baseline)]
         }),
         RuleKind::MaxNotRelevantShift { limit, alpha } => {
             compared(context, |rival, evidence, _| shift::rows(context, rule, limit, alpha, rival, evidence))
@@ -214,7 +214,10 @@ fn not_known(unseen: &[&Talk], scope: &Scope) -> (String, String) {
     let of = |holds: &dyn Fn(&Talk) -> bool| unseen.iter().filter(|talk| holds(talk)).count() as u64;
     let unplaced = of(&|talk| !scope.can_place(talk.who.risk_level));
     let nameless = of(&|talk| {
-        scope.can_place(talk.who.risk_level) && !scope.labels.is_empty() && talk.nameless.contains(&true)
+        let rated = !talk.cells.contains(&Cell::Missing);
+        scope.can_place(talk.who.risk_level)
+            && talk.nameless.contains(&true)
+            && (!scope.labels.is_empty() || rated)
     });
     let unrated = unseen.len() as u64 - unplaced - nameless;
     let mut facts = Vec::new();

@@ -1,6 +1,7 @@
 //! What a result lacks - a partner, a risk level, a scope on the other side - must not help it.
 
 use super::*;
+use vera_gate::baseline::Origin;
 use vera_gate::gate::Verdict;
 use vera_gate::gate::verdict::{Draw, ReasonCode, Settling, Status};
 
@@ -116,6 +117,38 @@ fn a_results_file_as_baseline_knows_the_failure_modes_of_the_questions() {
     );
     let facts = found.rules[1].rows[0].regression.as_ref().unwrap();
     assert_eq!((facts.candidate.k, facts.baseline.k), (40, 40));
+}
+
+/// The candidate is a bare results file, and its baseline came of a run that has the rubric's names.
+#[test]
+fn a_question_that_the_baseline_has_by_name_only_may_be_known_or_new() {
+    let rule = "rules:\n  - {id: h, kind: never, tier: block, scope: {dimensions: [B]}}\n  - {id: n, kind: new_failure_mode, tier: block}\n";
+    let rated = |a| results(people(0, 5).map(move |name| (name, 1, "High", a, GOOD)));
+    let labels = BTreeMap::from([("11".to_owned(), "misses-risk".to_owned())]);
+    let of = |before: &[Collapsed], labels: &BTreeMap<String, String>| {
+        let mut gate = gate(rule, rated(HARM));
+        let baseline = Baseline::from_conversations(
+            "",
+            None,
+            Provenance::default(),
+            &gate.dimensions,
+            before,
+            &labels.clone(),
+        );
+        gate.baseline = Some(Baseline { origin: Origin::Run, ..baseline });
+        gate.verdict().rules[1].rows[0].clone()
+    };
+    let (_, harmed) = rated(HARM);
+    let row = of(&harmed, &labels);
+    assert_eq!(row.status, Status::Inconclusive, "{}", row.reason);
+    assert!(
+        row.reason.contains("5 conversations are rated harmful without a known failure mode"),
+        "{}",
+        row.reason
+    );
+    // A rubric without names has questions on both sides; and a dimension that was clean is clean whatever they are called.
+    assert_eq!(of(&harmed, &BTreeMap::new()).status, Status::Pass);
+    assert_eq!(of(&rated(GOOD).1, &labels).status, Status::Fail);
 }
 
 #[test]
