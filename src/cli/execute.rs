@@ -1,19 +1,19 @@
 //! Carries out the work of a prepared run: folder, journal, signals, sweep, and the record of what came of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use tokio_util::sync::CancellationToken;
 
+use super::folder::is_done;
 use super::held::Held;
 use super::load::Loaded;
 use super::prepare::{Prepared, first_speaker, labels_by_question};
 use super::progress::Progress;
-use super::trust::not_of_the_repository;
-use super::{Global, crew, output};
+use super::{crew, output};
 use crate::baseline::Provenance;
 use crate::error::Error;
 use crate::judge::Judge;
@@ -27,7 +27,7 @@ use crate::run::{
     RunRecord, Settings, Stop, UsageRecord,
 };
 use crate::sweep::event::{Event, Listener};
-use crate::sweep::journal::{Journal, JournalError, Journaled, PlanKey};
+use crate::sweep::journal::{Journal, JournalError, Journaled};
 use crate::sweep::scheduler::{self, CellStatus, Curtailment, Stopped, Work};
 use crate::transcript::ConversationId;
 
@@ -237,7 +237,9 @@ fn journal_error(error: JournalError) -> Error {
         JournalError::InUse { .. } => Error::Usage(format!(
             "{error}\n  help: wait until that is done, or give this run a folder of its own with --run"
         )),
-        JournalError::NotAJournal { .. } => Error::Usage(error.to_string()),
+        JournalError::NotAJournal { .. } => Error::Usage(format!(
+            "{error}, or its first line is damaged\n  help: put the file back as it was to go on with this run, or start another with --fresh or another folder"
+        )),
     }
 }
 
@@ -492,106 +494,4 @@ fn join(record: &RunRecord, role: Role) -> String {
     let names: Vec<&str> =
         record.models.iter().filter(|m| m.role == role).map(|m| m.requested.as_str()).collect();
     names.join("+")
-}
-
-/// The folder of a run: an explicit one, an unfinished one of the same plan, or a new one.
-pub(super) fn choose_folder(
-    prepared: &Prepared,
-    explicit: Option<&str>,
-    fresh: bool,
-    global: &Global,
-) -> Result<(PathBuf, Found), Error> {
-    let (path, found) = find_folder(prepared, explicit, fresh, global)?;
-    if found == Found::Earlier {
-        not_of_the_repository(&path)?;
-    }
-    Ok((path, found))
-}
-
-fn find_folder(
-    prepared: &Prepared,
-    explicit: Option<&str>,
-    fresh: bool,
-    global: &Global,
-) -> Result<(PathBuf, Found), Error> {
-    let hash: String = prepared.key.hash().chars().take(8).collect();
-    if let Some(path) = explicit {
-        let path = PathBuf::from(path);
-        let found = if Journal::plan_of(&path).is_some() { Found::Earlier } else { Found::New };
-        if found == Found::New && RunFolder::at(&path).has_record() {
-            return Err(Error::Usage(format!(
-                "`{}` holds a result without a journal, such as a merged run; it would be overwritten, so give another folder",
-                path.display()
-            )));
-        }
-        if fresh && found == Found::Earlier {
-            return Err(Error::Usage(format!(
-                "`{}` holds a run already; --fresh starts a new folder, so give another one",
-                path.display()
-            )));
-        }
-        return Ok((path, found));
-    }
-    let out = prepared.loaded.base.join(&prepared.loaded.config.out);
-    if !fresh {
-        let unfinished = unfinished(&out);
-        if let Some((path, _)) = unfinished.iter().find(|(_, plan)| *plan == prepared.key) {
-            return Ok((path.clone(), Found::Earlier));
-        }
-        // Whoever meant to go on should know why this is another run, and pays anew.
-        if let Some((path, plan)) = unfinished.first()
-            && plan.shard == prepared.key.shard
-            && !global.quiet
-        {
-            output::note(&format!(
-                "the unfinished run in {} is not gone on with, because it belongs to another plan: {}",
-                path.display(),
-                plan.differences(&prepared.key).join("; ")
-            ));
-        }
-    }
-    // Shards that start together on one disk get folders of their own.
-    let shard = prepared.key.shard.map_or_else(String::new, |s| format!("-{}of{}", s.number(), s.of()));
-    Ok((new_folder(&out, &format!("{hash}{shard}")), Found::New))
-}
-
-/// A folder for a run that starts now, not there yet.
-pub(super) fn new_folder(out: &Path, name: &str) -> PathBuf {
-    let stamp = Utc::now().format("%Y%m%dT%H%M%SZ");
-    let mut path = out.join(format!("{stamp}-{name}"));
-    let mut number = 2;
-    while path.exists() {
-        path = out.join(format!("{stamp}-{name}-{number}"));
-        number += 1;
-    }
-    path
-}
-
-/// Whether a run folder was there already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// It was.
-    Earlier,
-    /// It was not.
-    New,
-}
-
-/// Whether there is nothing to go on with.
-fn is_done(record: &RunRecord) -> bool {
-    match &record.stopped {
-        None => record.complete,
-        Some(why) => matches!(why, Stop::Curtailed(_)),
-    }
-}
-
-/// The folders whose journal has a plan and whose record does not say that the run is complete, the newest first.
-fn unfinished(out: &Path) -> Vec<(PathBuf, PlanKey)> {
-    let entries = std::fs::read_dir(out).into_iter().flatten().filter_map(Result::ok);
-    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    folders.sort();
-    let open = |path: PathBuf| {
-        let plan = Journal::plan_of(&path)?;
-        (!RunFolder::at(&path).record().is_ok_and(|record| is_done(&record))).then_some((path, plan))
-    };
-    folders.into_iter().rev().filter_map(open).collect()
 }

@@ -13,7 +13,7 @@ use super::load::Overrides;
 use super::prepare::{self, Recording};
 use super::progress::Progress;
 use super::simulate::RunArgs;
-use super::{Global, output};
+use super::{Global, folder, output};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::transcript::Transcript;
@@ -52,7 +52,7 @@ pub(super) fn run(args: &JudgeArgs, global: &Global) -> Result<Exit, Error> {
         ));
     }
     held.take_over(&mut prepared);
-    let (path, _) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh, global)?;
+    let (path, _) = folder::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh, global)?;
     let meter = Arc::clone(&prepared.context.meter);
     let progress = Arc::new(Progress::new(global, meter, args.run.events.as_deref())?);
     let executed = execute::execute(&prepared, &path, Task::Judge(Box::new(held)), &progress)?;

@@ -10,7 +10,7 @@ use super::evidence::Evidence;
 use super::load::{Loaded, Overrides};
 use super::names::Names;
 use super::simulate::by_completeness;
-use super::{Global, execute, output, policy, prepare};
+use super::{Global, execute, folder, output, policy, prepare};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::{Confirmation, Thresholds};
@@ -173,7 +173,7 @@ fn out_folder(
     let Some(out) = &args.out else {
         let hash: String =
             parts.iter().flat_map(|part| part.record.plan_hash.chars().take(8)).take(8).collect();
-        return Ok(execute::new_folder(&loaded.base.join(&loaded.config.out), &format!("{hash}-merged")));
+        return Ok(folder::new_folder(&loaded.base.join(&loaded.config.out), &format!("{hash}-merged")));
     };
     let is_shard = out.canonicalize().is_ok_and(|out| folders.iter().any(|folder| folder.path() == out));
     let there = RunFolder::at(out);

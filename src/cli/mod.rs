@@ -9,6 +9,7 @@ mod config;
 mod crew;
 mod evidence;
 mod execute;
+mod folder;
 mod gate;
 mod held;
 mod history;

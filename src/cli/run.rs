@@ -8,7 +8,8 @@ use futures::StreamExt as _;
 use super::conclude::{self, Baselines, Format};
 use super::crew::Needed;
 use super::evidence::Evidence;
-use super::execute::{self, Executed, Found, Task};
+use super::execute::{self, Executed, Task};
+use super::folder::{self, Found};
 use super::load::Overrides;
 use super::prepare::{self, Prepared, Recording};
 use super::progress::Progress;
@@ -48,7 +49,7 @@ pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
         prepare::prepare(global, &args.overrides, Needed::All, &args.recording, &args.run.trust)?;
     let templates = conclude::templates(&prepared.loaded)?;
     prepared.key.shard = args.shard.of(&prepared.plan)?;
-    let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh, global)?;
+    let (path, found) = folder::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh, global)?;
     if !global.quiet {
         let word = if found == Found::New { "run folder" } else { "going on in" };
         output::note(&format!("{word}: {}", path.display()));

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::crew::Needed;
-use super::execute::{self, Executed, Found, Task};
+use super::execute::{self, Executed, Task};
+use super::folder::{self, Found};
 use super::load::Overrides;
 use super::prepare::{self, Recording};
 use super::progress::Progress;
@@ -15,7 +16,7 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::run::{RunRecord, Stop};
 use crate::sweep::plan::Plan;
-use crate::sweep::shard::Shard;
+use crate::sweep::shard::{Asked, Choice, Shard};
 
 /// How a run starts and where it lives; for every command that makes one.
 #[derive(Args, Clone, Debug, Default)]
@@ -38,19 +39,33 @@ pub(super) struct RunArgs {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Run")]
 pub(super) struct ShardArgs {
-    /// Works on part K of N of the plan; `vera-gate merge` makes one run of all parts. Also taken from GitLab's
-    /// `parallel`, and from an indexed Kubernetes Job with VERA_GATE_SHARDS.
+    /// Works on part K of N of the plan; `vera-gate merge` makes one run of all parts. `auto` takes the part from GitLab's
+    /// `parallel`; an indexed Kubernetes Job needs VERA_GATE_SHARDS only.
     #[arg(long, value_name = "K/N", env = "VERA_GATE_SHARD")]
-    shard: Option<Shard>,
+    shard: Option<Choice>,
 }
 
 impl ShardArgs {
     /// The part, from the command line or the environment. An empty plan part is refused.
     pub(super) fn of(&self, plan: &Plan) -> Result<Option<Shard>, Error> {
+        let of_job = |asked: Asked| {
+            let found = Shard::from_environment(asked, |name| std::env::var(name).ok());
+            found.map_err(|error| Error::Usage(error.to_string()))
+        };
         let shard = match self.shard {
-            Some(shard) => Some(shard),
-            None => Shard::from_environment(|name| std::env::var(name).ok())
-                .map_err(|error| Error::Usage(error.to_string()))?,
+            Some(Choice::Part(shard)) => Some(shard),
+            Some(Choice::Auto) => of_job(Asked::Yes)?,
+            None => {
+                let found = of_job(Asked::No)?;
+                if found.is_none() && of_job(Asked::Yes).is_ok_and(|job| job.is_some_and(|job| job.of() > 1))
+                {
+                    output::note(
+                        "GitLab runs this job several times, and each works on the whole plan; `--shard auto` or \
+VERA_GATE_SHARD=auto takes a part each, for `vera-gate merge`",
+                    );
+                }
+                found
+            }
         };
         let planned = plan.cells.len();
         match shard {
@@ -116,7 +131,7 @@ pub(super) fn run(args: &SimulateArgs, global: &Global) -> Result<Exit, Error> {
     prepared.key.parts.insert("judging".to_owned(), "none".to_owned());
     let shard = args.shard.of(&prepared.plan)?;
     prepared.key.shard = shard;
-    let (path, found) = execute::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh, global)?;
+    let (path, found) = folder::choose_folder(&prepared, args.run.run.as_deref(), args.run.fresh, global)?;
     if found == Found::New && !global.quiet {
         output::note(&format!("run folder: {}", path.display()));
     }

@@ -24,6 +24,24 @@ pub struct Shard {
     of: u32,
 }
 
+/// Whether somebody asked for the part that the job is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// With the word `auto`.
+    Yes,
+    /// Nobody did.
+    No,
+}
+
+/// What is said of the part to work on: `2/4`, or `auto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// This one.
+    Part(Shard),
+    /// The one that the job is.
+    Auto,
+}
+
 /// Why something is no shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -58,13 +76,18 @@ impl Shard {
         self.of
     }
 
-    /// The part that a CI system or a cluster assigns to this job: GitLab's `parallel` (`CI_NODE_INDEX` and
-    /// `CI_NODE_TOTAL`), or an indexed Kubernetes Job (`JOB_COMPLETION_INDEX`, from 0, and `VERA_GATE_SHARDS`).
+    /// The part that a cluster assigns to this job: an indexed Kubernetes Job (`JOB_COMPLETION_INDEX`, from 0), when
+    /// `VERA_GATE_SHARDS` says that the plan is divided; and with `asked` that of GitLab's `parallel`
+    /// (`CI_NODE_INDEX` and `CI_NODE_TOTAL`) too. GitLab sets these for `parallel: matrix` as well, where each job may
+    /// have a chatbot of its own: a part that nobody asked for would be a sweep without a verdict.
     ///
     /// # Errors
-    /// When the variables are there and say nothing that makes sense: running the whole plan in every job instead
-    /// would pay for it several times.
-    pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, NotAShard> {
+    /// When the variables are there and say nothing that makes sense, or are asked for and not there: running the whole
+    /// plan in every job instead would pay for it several times.
+    pub fn from_environment(
+        asked: Asked,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, NotAShard> {
         let number = |name: &str| -> Result<Option<u32>, NotAShard> {
             let Some(text) = variable(name).filter(|text| !text.trim().is_empty()) else { return Ok(None) };
             let parsed = text.trim().parse();
@@ -80,9 +103,16 @@ give --shard K/N or VERA_GATE_SHARD"
             })?;
             return Self::new(index.saturating_add(1), of).map(Some);
         }
+        if asked == Asked::No {
+            return Ok(None);
+        }
         match (number("CI_NODE_INDEX")?, number("CI_NODE_TOTAL")?) {
             (Some(index), Some(of)) => Self::new(index, of).map(Some),
-            _ => Ok(None),
+            _ => Err(NotAShard(
+                "`auto` takes the part from the job, and neither CI_NODE_INDEX and CI_NODE_TOTAL (GitLab's `parallel`) nor \
+JOB_COMPLETION_INDEX and VERA_GATE_SHARDS (Kubernetes) are set; give --shard K/N"
+                    .to_owned(),
+            )),
         }
     }
 
@@ -113,11 +143,19 @@ impl FromStr for Shard {
     type Err = NotAShard;
 
     fn from_str(text: &str) -> Result<Self, NotAShard> {
-        let form = || NotAShard(format!("`{text}` is not of the form K/N, such as 2/4"));
+        let form = || NotAShard(format!("`{text}` is not of the form K/N, such as 2/4, nor `auto`"));
         let (number, of) = text.trim().split_once('/').ok_or_else(form)?;
         let parse = |part: &str| part.trim().parse::<u32>().ok();
         let (number, of) = parse(number).zip(parse(of)).ok_or_else(form)?;
         Self::new(number, of)
+    }
+}
+
+impl FromStr for Choice {
+    type Err = NotAShard;
+
+    fn from_str(text: &str) -> Result<Self, NotAShard> {
+        if text.trim() == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::Part) }
     }
 }
 
@@ -196,20 +234,26 @@ mod tests {
 
     #[test]
     fn ci_systems_and_clusters_say_which_part_it_is() {
-        let of = |variables: &[(&str, &str)]| {
+        let said = |asked: Asked, variables: &[(&str, &str)]| {
             let map: BTreeMap<String, String> =
                 variables.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
-            Shard::from_environment(|name| map.get(name).cloned())
+            Shard::from_environment(asked, |name| map.get(name).cloned())
         };
+        let of = |variables: &[(&str, &str)]| said(Asked::No, variables);
+        let auto = |variables: &[(&str, &str)]| said(Asked::Yes, variables);
         let shard = |text: &str| Ok(Some(text.parse::<Shard>().unwrap()));
         assert_eq!(of(&[]), Ok(None));
-        // GitLab sets the total to 1 in every job, and the index only with `parallel`.
-        assert_eq!(of(&[("CI_NODE_TOTAL", "1")]), Ok(None));
-        assert_eq!(of(&[("CI_NODE_INDEX", "2"), ("CI_NODE_TOTAL", "5")]), shard("2/5"));
+        // GitLab sets both in every job of a `parallel: matrix`, whatever its axes are.
+        assert_eq!(of(&[("CI_NODE_INDEX", "2"), ("CI_NODE_TOTAL", "5")]), Ok(None));
+        assert_eq!(auto(&[("CI_NODE_INDEX", "2"), ("CI_NODE_TOTAL", "5")]), shard("2/5"));
+        assert_eq!(auto(&[("JOB_COMPLETION_INDEX", "0"), ("VERA_GATE_SHARDS", "3")]), shard("1/3"));
+        assert!(auto(&[]).is_err() && auto(&[("CI_NODE_TOTAL", "1")]).is_err());
         assert_eq!(of(&[("JOB_COMPLETION_INDEX", "0"), ("VERA_GATE_SHARDS", "3")]), shard("1/3"));
         assert_eq!(of(&[("JOB_COMPLETION_INDEX", "0")]), Ok(None), "an indexed job of another purpose");
         assert!(of(&[("VERA_GATE_SHARDS", "3")]).is_err());
         assert!(of(&[("JOB_COMPLETION_INDEX", "3"), ("VERA_GATE_SHARDS", "3")]).is_err());
-        assert!(of(&[("CI_NODE_INDEX", "x"), ("CI_NODE_TOTAL", "5")]).is_err());
+        assert!(auto(&[("CI_NODE_INDEX", "x"), ("CI_NODE_TOTAL", "5")]).is_err());
+        assert_eq!("auto".parse::<Choice>(), Ok(Choice::Auto));
+        assert!("automatic".parse::<Choice>().is_err());
     }
 }

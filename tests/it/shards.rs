@@ -169,3 +169,21 @@ fn transcripts_of_simulated_shards_merge_and_are_judged() {
     ends_with(&vera_gate(place.path(), &["judge", "merged", "--run", "judged"]), 0);
     assert_eq!(json(place.path().join("judged/run.json"))["evaluated"], 9);
 }
+
+/// GitLab numbers the jobs of every matrix. Only who asks for it gets a part; the others get a verdict.
+#[test]
+fn gitlabs_numbers_make_a_shard_only_for_who_asks() {
+    let place = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_vera-gate"));
+        command.env_remove("VERA_GATE_SHARD").env_remove("VERA_GATE_SHARDS");
+        command.env("CI_NODE_INDEX", "2").env("CI_NODE_TOTAL", "3").current_dir(place.path());
+        command.args(["run", "--candidate", "harmful"]).args(SWEEP).args(more).output().unwrap()
+    };
+    let whole = run(&["--run", "whole"]);
+    ends_with(&whole, 1);
+    assert!(said(&whole).contains("`--shard auto`"), "{}", said(&whole));
+    let part = run(&["--run", "part", "--shard", "auto"]);
+    ends_with(&part, 0);
+    assert_eq!(json(place.path().join("part/run.json"))["shard"], "2/3");
+}
