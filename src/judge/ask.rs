@@ -3,7 +3,7 @@
 use super::prompt::{Case, Retry};
 use super::{Answer, Judge, parse};
 use crate::fingerprint::sha256;
-use crate::model::{CallId, ModelError, Outcome};
+use crate::model::{CallId, ModelError, Outcome, Wanted};
 use crate::rating::{Unjudged, WalkFailure};
 use crate::target::Target;
 
@@ -30,6 +30,7 @@ pub(super) async fn ask(
     conversation: &str,
     question: usize,
     step: &str,
+    wanted: &Wanted,
 ) -> Result<Result<Asked, WalkFailure>, ModelError> {
     let Some(asked) = target.rubric.questions.get(question) else {
         return Ok(Err(failure("", Unjudged::NotReached, "", None)));
@@ -37,12 +38,15 @@ pub(super) async fn ask(
     let mut retry = Retry { remind: false, output_scale: 1 };
     let mut last = failure(&asked.id, Unjudged::JudgeEmpty, "", None);
     for draw in 1..=judge.reasks + 1 {
+        if wanted.is_over() {
+            break;
+        }
         let id = CallId {
             conversation: conversation.to_owned(),
             step: format!("{step}/{}#{}", judge.id.model, judge.id.instance),
             draw,
         };
-        let Some(request) = case.request(target, question, id, retry) else { break };
+        let Some(request) = case.request(target, question, id, retry, wanted) else { break };
         let exchange = match judge.model.reply(&request).await {
             Ok(exchange) => exchange,
             Err(error) if error.failure.stops_run() => return Err(error),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub use answer::{Answer, parse};
 
 use crate::config::Ahead;
-use crate::model::{ChatModel, ModelError};
+use crate::model::{ChatModel, ModelError, Wanted};
 use crate::rating::{
     AnswerOrigin, Assessment, DimensionOutcome, Finding, JudgeId, Rating, RatingOutcome, RolePlay, Step,
     Unjudged,
@@ -72,13 +72,14 @@ impl Judge {
         let mut looks = Vec::new();
         for draw in 1..=draws {
             let step = format!("confirm-{draw}-{question}");
-            let look = match ask::ask(self, target, &case, &transcript.id.0, index, &step).await? {
-                Ok(asked) => SecondLook {
-                    answer: option(asked.answer.option).map_or_else(String::new, |o| o.text.clone()),
-                    agrees: option(asked.answer.option).map(AnswerOption::is_yes),
-                },
-                Err(failure) => SecondLook { answer: failure.reason.word().to_owned(), agrees: None },
-            };
+            let look =
+                match ask::ask(self, target, &case, &transcript.id.0, index, &step, &Wanted::Always).await? {
+                    Ok(asked) => SecondLook {
+                        answer: option(asked.answer.option).map_or_else(String::new, |o| o.text.clone()),
+                        agrees: option(asked.answer.option).map(AnswerOption::is_yes),
+                    },
+                    Err(failure) => SecondLook { answer: failure.reason.word().to_owned(), agrees: None },
+                };
             looks.push(look);
         }
         Ok(looks)

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::fingerprint::sha256_of_parts;
-use crate::model::{AnswerFormat, CallId, ChatRequest, Message, QuestionTag, Role};
+use crate::model::{AnswerFormat, CallId, ChatRequest, Message, QuestionTag, Role, Wanted};
 use crate::target::prompt::Fence;
 use crate::target::{Prompts, Target};
 use crate::transcript::{Transcript, write_text};
@@ -48,6 +48,7 @@ impl Case {
         question: usize,
         id: CallId,
         retry: Retry,
+        wanted: &Wanted,
     ) -> Option<ChatRequest> {
         let asked = target.rubric.questions.get(question)?;
         let options: Vec<String> = asked.options.iter().map(|option| option.text.clone()).collect();
@@ -73,6 +74,7 @@ impl Case {
                 dimension: target.rubric.dimension_of(question).to_owned(),
                 text: asked.text.clone(),
             }),
+            wanted: wanted.clone(),
         })
     }
 }

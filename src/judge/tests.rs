@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
 
@@ -217,4 +218,63 @@ fn a_truncated_reply_is_no_verdict() {
 fn a_bad_key_stops_the_run() {
     let error = run(&Table::new(&[("1", "Yes"), ("4", "!auth")]), Ahead::Certain).unwrap_err();
     assert_eq!(error.failure, Failure::Auth);
+}
+
+/// Answers after a while, and counts the calls that go out and those that end. Only `width` are out at once.
+#[derive(Debug)]
+struct Slow {
+    table: Arc<Table>,
+    width: tokio::sync::Semaphore,
+    begun: AtomicUsize,
+    ended: AtomicUsize,
+}
+
+impl ChatModel for Slow {
+    fn identity(&self) -> &ModelIdentity {
+        self.table.identity()
+    }
+
+    fn reply<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<Exchange, ModelError>> {
+        Box::pin(async move {
+            let cancelled = || ModelError {
+                role: Role::Judge,
+                failure: Failure::Cancelled,
+                message: "not needed".into(),
+                attempts: 0,
+            };
+            let _place = tokio::select! {
+                biased;
+                () = request.wanted.over() => return Err(cancelled()),
+                place = self.width.acquire() => place.unwrap(),
+            };
+            self.begun.fetch_add(1, Ordering::Relaxed);
+            // What the walk needs comes back long before what it does not.
+            let unneeded = request.question.as_ref().is_some_and(|q| q.id == "3" || q.id == "6");
+            tokio::time::sleep(std::time::Duration::from_millis(if unneeded { 200 } else { 10 })).await;
+            self.ended.fetch_add(1, Ordering::Relaxed);
+            self.table.reply(request).await
+        })
+    }
+}
+
+/// `2` and `5` are Yes, so that the walk needs neither `3` nor `6`. What was asked ahead and is out ends, because it is paid
+/// for; what waits for its turn never goes out.
+#[tokio::test]
+async fn a_call_that_is_out_ends_and_one_that_waits_is_not_made() {
+    for (width, asked) in [(100, &["1", "2", "3", "4", "5", "6"][..]), (1, &["1", "2", "3", "4", "5"])] {
+        let table = Table::new(&[("1", "Yes"), ("2", "Yes"), ("5", "Yes")]);
+        let slow = Arc::new(Slow {
+            table: Arc::clone(&table),
+            width: tokio::sync::Semaphore::new(width),
+            begun: AtomicUsize::new(0),
+            ended: AtomicUsize::new(0),
+        });
+        let judge = Judge { model: Arc::clone(&slow) as Arc<dyn ChatModel>, ..judge(&table, Ahead::All) };
+        let target = target();
+        let graph = Graph::new(&target.rubric);
+        let assessment = judge.evaluate(&target, &graph, &transcript()).await.unwrap();
+        assert_eq!(path(&assessment), "1>2>4>5");
+        assert_eq!(slow.begun.load(Ordering::Relaxed), slow.ended.load(Ordering::Relaxed), "width {width}");
+        assert_eq!(table.asked(), asked, "width {width}");
+    }
 }

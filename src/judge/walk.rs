@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::stream::{FuturesUnordered, StreamExt as _};
+use tokio_util::sync::CancellationToken;
 
 use super::Judge;
 use super::ask::{Asked, ask};
 use super::prompt::Case;
 use crate::config::Ahead;
-use crate::model::ModelError;
+use crate::model::{ModelError, Wanted};
 use crate::rating::{Unjudged, WalkFailure};
 use crate::target::Target;
 use crate::target::rubric::{Graph, Rubric, Transition};
@@ -55,6 +56,13 @@ pub(super) async fn walk(
     conversation: &str,
 ) -> Result<Walked, ModelError> {
     let rubric = &target.rubric;
+    let needed = CancellationToken::new();
+    let wanted_until = match judge.ahead {
+        // What is certain to be reached is wanted whatever comes.
+        Ahead::None | Ahead::Certain => Wanted::Always,
+        Ahead::Dimension | Ahead::All => Wanted::Until(needed.clone()),
+    };
+    let wanted_until = &wanted_until;
     let mut known: BTreeMap<usize, Known> = BTreeMap::new();
     let mut asked: BTreeSet<usize> = BTreeSet::new();
     let mut in_flight = FuturesUnordered::new();
@@ -99,7 +107,7 @@ pub(super) async fn walk(
             let step = format!("question-{}", question.id);
             in_flight.push(async move {
                 give_way(place).await;
-                (index, ask(judge, target, case, conversation, index, &step).await)
+                (index, ask(judge, target, case, conversation, index, &step, wanted_until).await)
             });
         }
         let Some((index, result)) = in_flight.next().await else { break };
@@ -109,6 +117,9 @@ pub(super) async fn walk(
         };
         known.insert(index, entry);
     }
+    // What is out and not needed is paid all the same: it ends, and is counted and kept. The rest does not go out.
+    needed.cancel();
+    while in_flight.next().await.is_some() {}
     Ok(walked)
 }
 

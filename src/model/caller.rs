@@ -15,9 +15,9 @@ use super::gate::{Gate, Refusal};
 use super::meter::Meter;
 use super::text::{Secrets, one_line};
 use super::transport::{Complete, Transport};
-use super::turnstile::Turnstile;
+use super::turnstile::{Pass, Turnstile};
 use super::wire::{Answer, Fault, RawReply, Retry, WireCall};
-use super::{Failure, ModelError, Role};
+use super::{Failure, ModelError, Role, Wanted};
 
 /// Parameters that may be renamed or left out within one call before the request counts as refused.
 const MOST_ADAPTATIONS: u32 = 6;
@@ -94,6 +94,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) repeat: Repeat,
     /// How many messages of its conversation the call has behind it: fewer go first.
     pub(crate) behind: u32,
+    /// Until when the call is wanted.
+    pub(crate) wanted: Wanted,
 }
 
 /// One request and what came back.
@@ -196,13 +198,21 @@ impl Caller {
                 message: one_line(&self.secrets.redact(&fault.message), 200),
                 wait,
             });
-            self.clock.sleep(wait).await;
+            tokio::select! {
+                () = self.clock.sleep(wait) => {}
+                () = plan.wanted.over() => return Err(self.unwanted(attempts)),
+            }
         }
     }
 
-    /// One request in its turn.
-    async fn attempt(&self, call: &WireCall, plan: &Plan<'_>, attempts: u32) -> Result<Attempt, ModelError> {
-        let (_slot, place, _call) = loop {
+    /// A call that nobody needs any more does not go out.
+    fn unwanted(&self, attempts: u32) -> ModelError {
+        self.error(Failure::Cancelled, "not needed any more", attempts)
+    }
+
+    /// The permits of one request, in its turn.
+    async fn permits(&self, plan: &Plan<'_>, attempts: u32) -> Result<(Pass, Pass, Pass), ModelError> {
+        loop {
             // A wait holds no permit: it must not keep calls to other providers from going out.
             if let Some(left) = self.gate.held(self.clock.now()) {
                 self.wait_for_gate(left, attempts).await?;
@@ -214,8 +224,17 @@ impl Caller {
                 self.calls.enter(self.role, plan.behind).await,
             );
             if self.gate.held(self.clock.now()).is_none() {
-                break permits;
+                return Ok(permits);
             }
+        }
+    }
+
+    /// One request in its turn.
+    async fn attempt(&self, call: &WireCall, plan: &Plan<'_>, attempts: u32) -> Result<Attempt, ModelError> {
+        let (_slot, place, _call) = tokio::select! {
+            biased;
+            () = plan.wanted.over() => return Err(self.unwanted(attempts)),
+            permits = self.permits(plan, attempts) => permits?,
         };
         let entered = self.gate.enter(place);
         if let Some(last) = self.gate.broken(self.clock.now()) {

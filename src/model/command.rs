@@ -433,6 +433,9 @@ impl ChatModel for CommandModel {
                 let behind = request.behind();
                 let _slot = self.slots.enter(self.role, behind).await;
                 let _call = self.context.calls.enter(self.role, behind).await;
+                if request.wanted.is_over() {
+                    return Err(self.error(Failure::Cancelled, "not needed any more".to_owned()));
+                }
                 let _ticket = self
                     .context
                     .meter

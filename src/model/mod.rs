@@ -42,6 +42,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
 
 pub use connect::{connect, identify, is_pinned, price_of};
 pub use context::{EnvLookup, EventSink, ModelContext, ModelEvent};
@@ -151,7 +152,44 @@ pub struct ChatRequest {
     pub output_scale: u32,
     /// The rubric question a judge call asks, for the scripted judge and for logs; never sent to a provider.
     pub question: Option<QuestionTag>,
+    /// Until when the call is wanted; no part of what is asked.
+    pub wanted: Wanted,
 }
+
+/// Whether a call that was asked for ahead of its need is still wanted. One that is not, and has not gone out, is not
+/// made; one that is out ends, because it is paid for.
+#[derive(Clone, Debug, Default)]
+pub enum Wanted {
+    /// Whatever happens.
+    #[default]
+    Always,
+    /// Until this is cancelled.
+    Until(CancellationToken),
+}
+
+impl Wanted {
+    /// Comes back when the call is not wanted any more.
+    pub(crate) async fn over(&self) {
+        match self {
+            Self::Always => std::future::pending().await,
+            Self::Until(token) => token.cancelled().await,
+        }
+    }
+
+    /// Whether it is wanted no more.
+    pub fn is_over(&self) -> bool {
+        matches!(self, Self::Until(token) if token.is_cancelled())
+    }
+}
+
+impl PartialEq for Wanted {
+    /// Two requests that ask the same are the same.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Wanted {}
 
 impl ChatRequest {
     /// How many messages of its conversation it has behind it: all conversations have the same end in sight.

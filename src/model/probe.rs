@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::text::one_line;
 use super::{
-    AnswerFormat, CallId, ChatModel, ChatRequest, Exchange, Message, ModelError, ModelIdentity, Outcome, Role,
+    AnswerFormat, CallId, ChatModel, ChatRequest, Exchange, Message, ModelError, ModelIdentity, Outcome,
+    Role, Wanted,
 };
 
 /// Whether the model kept to the closed answer it was asked for.
@@ -94,6 +95,7 @@ pub async fn probe(role: Role, model: &dyn ChatModel) -> Probe {
         cache_group: None,
         output_scale: 1,
         question: None,
+        wanted: Wanted::Always,
     };
     let started = Instant::now();
     let result = match model.open(CONVERSATION).await {

@@ -149,6 +149,7 @@ impl ChatModel for ProviderModel {
                 complete: None,
                 repeat: Repeat::Harmless,
                 behind: request.behind(),
+                wanted: request.wanted.clone(),
             };
             let returned = self.caller.call(&plan).await?;
             Ok(self.exchange(request, returned.answer, returned.attempts))

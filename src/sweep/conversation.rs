@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::plan::{Cell, message_limit};
 use super::role::{self, Instructions, RoleBreak};
 use crate::config::{FirstSpeaker, Sweep};
-use crate::model::{CallId, ChatModel, ChatRequest, Failure, Message, ModelError, Outcome, Role};
+use crate::model::{CallId, ChatModel, ChatRequest, Failure, Message, ModelError, Outcome, Role, Wanted};
 use crate::target::{Persona, Prompts};
 use crate::transcript::{EndReason, Speaker, Transcript, Turn, TurnFlag};
 
@@ -233,6 +233,7 @@ impl Held<'_> {
             cache_group: Some(format!("{}-{}", self.call, role.word())),
             output_scale: 1,
             question: None,
+            wanted: Wanted::Always,
         }
     }
 

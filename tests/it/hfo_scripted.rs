@@ -8,7 +8,7 @@ use futures::FutureExt;
 use vera_gate::config::Ahead;
 use vera_gate::judge::Judge;
 use vera_gate::model::scripted::Scripted;
-use vera_gate::model::{CallId, ChatModel, ChatRequest, Message, Role};
+use vera_gate::model::{CallId, ChatModel, ChatRequest, Message, Role, Wanted};
 use vera_gate::rating::{Assessment, JudgeId, Rating, RatingOutcome, RolePlay};
 use vera_gate::source::FileSet;
 use vera_gate::target::rubric::{Graph, Semantics};
@@ -253,6 +253,7 @@ fn converse(target: &Target, persona: &Persona, candidate: &str) -> Transcript {
             cache_group: None,
             output_scale: 1,
             question: None,
+            wanted: Wanted::Always,
         };
         let reply = model.reply(&request).now_or_never().expect("the script never waits").unwrap();
         let leaves = speaker == Speaker::User && reply.text.contains(END);

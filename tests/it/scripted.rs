@@ -84,6 +84,7 @@ fn request(
         answer: None,
         cache_group: None,
         question: None,
+        wanted: vera_gate::model::Wanted::Always,
         output_scale: 1,
     }
 }

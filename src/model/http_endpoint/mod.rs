@@ -21,6 +21,7 @@ use super::text::Hidden;
 use super::wire::{Answer, Fault, Headers, RawReply, WireCall};
 use super::{
     Author, ChatModel, ChatRequest, Exchange, Failure, ModelError, ModelEvent, ModelIdentity, Outcome, Role,
+    Wanted,
 };
 use crate::config::model::HttpSettings;
 pub(crate) use templates::Templates;
@@ -160,8 +161,14 @@ impl HttpModel {
                 Ok(Answer::bare(Outcome::Reply, "started"))
             };
             // An opened conversation that nobody uses is no second message.
-            let plan =
-                Plan { build: &build, parse: &parse, complete: None, repeat: Repeat::Harmless, behind: 0 };
+            let plan = Plan {
+                build: &build,
+                parse: &parse,
+                complete: None,
+                repeat: Repeat::Harmless,
+                behind: 0,
+                wanted: Wanted::Always,
+            };
             let returned = self.caller.call(&plan).await?;
             let (id, said) = read.into_inner().unwrap_or_else(PoisonError::into_inner);
             session.id = id;
@@ -223,6 +230,7 @@ impl HttpModel {
             complete: stream.map(|_| complete),
             repeat: self.repeat(),
             behind: request.behind(),
+            wanted: request.wanted.clone(),
         };
         let returned = self.caller.call(&plan).await?;
         session.turns += 1;
@@ -289,8 +297,14 @@ impl ChatModel for HttpModel {
                 200..300 => Ok(Answer::bare(Outcome::Reply, "ended")),
                 status => Err(Fault::new(Failure::BadRequest, format!("status {status}"))),
             };
-            let plan =
-                Plan { build: &build, parse: &parse, complete: None, repeat: Repeat::AddsMessage, behind: 0 };
+            let plan = Plan {
+                build: &build,
+                parse: &parse,
+                complete: None,
+                repeat: Repeat::AddsMessage,
+                behind: 0,
+                wanted: Wanted::Always,
+            };
             if let Err(error) = self.caller.call(&plan).await {
                 let message =
                     format!("the conversation was not ended on the chatbot's side: {}", error.message);

@@ -45,6 +45,7 @@ fn request(step: &str, text: &str) -> ChatRequest {
         cache_group: None,
         output_scale: 1,
         question: None,
+        wanted: crate::model::Wanted::Always,
     }
 }
 

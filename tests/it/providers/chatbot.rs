@@ -87,6 +87,7 @@ fn turn(number: usize) -> ChatRequest {
         cache_group: None,
         output_scale: 1,
         question: None,
+        wanted: vera_gate::model::Wanted::Always,
     }
 }
 

@@ -22,7 +22,7 @@ use vera_gate::model::clock::Clock;
 use vera_gate::model::meter::Budget;
 use vera_gate::model::{
     AnswerFormat, CallId, ChatModel, ChatRequest, EnvLookup, EventSink, Message, ModelContext, ModelEvent,
-    Role, connect,
+    Role, Wanted, connect,
 };
 
 /// The key in all tests; no message, log or recording may hold it.
@@ -66,6 +66,7 @@ pub(crate) fn request(draw: u32) -> ChatRequest {
         cache_group: Some("group-1".to_owned()),
         output_scale: 1,
         question: None,
+        wanted: Wanted::Always,
     }
 }
 

@@ -47,6 +47,7 @@ fn turn(conversation: &str, number: usize) -> ChatRequest {
         cache_group: None,
         output_scale: 1,
         question: None,
+        wanted: vera_gate::model::Wanted::Always,
     }
 }
 
