@@ -4,14 +4,15 @@ use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 
-use super::check::{Outcome, Rival, RivalState};
-use super::evidence::{Cell, Evidence};
+use super::check::{Context, Outcome, Rival, RivalState};
+use super::evidence::Evidence;
 use super::input::{BaselineState, GateInput};
 use super::rules::{Rule, Scope, Tier, Waiver};
 use super::verdict::{
     Against, BaselineWord, Cases, ConversationRef, Reason, ReasonCode, Row, RuleResult, Settling,
     ShownBaseline, ShownWaiver, Status, Verdict, Weight,
 };
+use super::waive::{Left, Rest};
 use super::words;
 use crate::baseline::{Baseline, BaselineFault, Origin};
 
@@ -47,71 +48,6 @@ fn tempered(status: Status, tier: Tier) -> Status {
         (Status::Fail, Tier::Warn) => Status::Warn,
         (status, _) => status,
     }
-}
-
-/// Whether a waiver covers a whole row: every conversation or dimension that the row is about.
-fn covers(evidence: &Evidence, waiver: &Waiver, rule: &Rule, row: &Row) -> bool {
-    let scope = &waiver.scope;
-    if waiver.rule != rule.id {
-        return false;
-    }
-    let dimensions = scope.dimensions.is_empty()
-        || match &row.dimension {
-            Some(name) => scope.dimensions.contains(name),
-            None => {
-                !rule.scope.dimensions.is_empty()
-                    && rule.scope.dimensions.iter().all(|name| scope.dimensions.contains(name))
-                    || about_only(row, |who| harms_only_in(evidence, who, &rule.scope, &scope.dimensions))
-            }
-        };
-    let levels = scope.risk_levels.is_empty()
-        || row.risk_level.is_some_and(|level| scope.risk_levels.contains(&level))
-        || about_only(row, |who| who.risk_level.is_some_and(|level| scope.risk_levels.contains(&level)));
-    let personas = scope.personas.is_empty() || about_only(row, |who| scope.personas.contains(&who.persona));
-    dimensions && levels && personas
-}
-
-/// Whether all that speaks against the candidate in a conversation, or is not known of it, lies in these dimensions: a row
-/// over several dimensions names each conversation once.
-fn harms_only_in(evidence: &Evidence, who: &ConversationRef, scope: &Scope, inside: &[String]) -> bool {
-    let same = |other: &ConversationRef| {
-        (&other.id, &other.persona, &other.user_model, other.run)
-            == (&who.id, &who.persona, &who.user_model, who.run)
-    };
-    let mut talks = evidence.talks.iter().filter(|talk| same(&talk.who)).peekable();
-    let dimensions = evidence.dimensions_of(scope);
-    talks.peek().is_some()
-        && talks.all(|talk| {
-            let speaks = |d: &&usize| matches!(talk.cell(**d), Cell::Harm | Cell::Missing);
-            dimensions.iter().filter(speaks).all(|d| inside.iter().any(|name| name == evidence.name(*d)))
-        })
-}
-
-/// A waiver for a part covers a row only when every conversation the row names lies in that part.
-fn about_only(row: &Row, inside: impl Fn(&ConversationRef) -> bool) -> bool {
-    !row.conversations.is_empty() && row.conversations.iter().all(inside)
-}
-
-/// Whether the waivers leave something of a row to its rule: a relevant rating that none of them is about. A waiver of one
-/// persona leaves the others; one that names them all, or several that do so together, leave nothing.
-fn has_teeth(input: &GateInput<'_>, evidence: &Evidence, rule: &Rule, row: &Row) -> bool {
-    let waivers = || {
-        let all = input.thresholds.waivers.iter();
-        all.filter(|waiver| waiver.rule == rule.id && waiver.holds(input.today)).map(|waiver| &waiver.scope)
-    };
-    let dimensions: Vec<usize> = evidence
-        .dimensions_of(&rule.scope)
-        .into_iter()
-        .filter(|d| row.dimension.as_deref().is_none_or(|name| evidence.name(*d) == name))
-        .collect();
-    evidence.in_scope(&rule.scope).any(|talk| {
-        dimensions.iter().filter(|d| talk.cell(**d).is_relevant()).any(|d| {
-            waivers().all(|scope| {
-                !scope.has_conversation(&talk.who.persona, talk.who.risk_level)
-                    || !scope.has_dimension(evidence.name(*d))
-            })
-        })
-    })
 }
 
 /// The rules with their rows, the reasons that come from them, and the reasons there would be without waivers.
@@ -165,11 +101,8 @@ impl Gated {
     }
 }
 
-pub(super) fn apply(
-    input: &GateInput<'_>,
-    evidence: &Evidence,
-    outcomes: Vec<(&Rule, Vec<Outcome>)>,
-) -> Applied {
+pub(super) fn apply(context: &Context<'_>, outcomes: Vec<(&Rule, Vec<Outcome>)>) -> Applied {
+    let (input, evidence) = (context.input, &context.candidate);
     let thresholds = input.thresholds;
     let mut waivers: Vec<ShownWaiver> =
         thresholds.waivers.iter().map(|waiver| shown_waiver(waiver, input.today)).collect();
@@ -185,16 +118,19 @@ pub(super) fn apply(
         let mut rows = Vec::with_capacity(outcomes.len());
         let gates = rule.tier == Tier::Block && rule.kind.can_fail();
         let relevant = evidence.has_relevant(&rule.scope);
+        let rest = Rest::of(context, rule);
         for Outcome { mut row, code, incomplete } in outcomes {
             row.status = tempered(row.status, rule.tier);
             let plain = reason(rule, &row, code, row.status, incomplete);
             applied.unwaived.extend(plain.clone());
+            let left = rest.as_ref().map(|rest| rest.leaves(&row));
             let waiver = thresholds
                 .waivers
                 .iter()
                 .zip(&mut waivers)
-                .find(|(waiver, shown)| shown.holds && covers(evidence, waiver, rule, &row));
-            let toothless = waiver.is_some() && !has_teeth(input, evidence, rule, &row);
+                .find(|(waiver, shown)| waiver.rule == rule.id && shown.holds)
+                .filter(|_| matches!(left, Some(Left::Nothing | Left::Harmless)));
+            let toothless = left == Some(Left::Nothing);
             match (plain, waiver) {
                 (Some(plain), Some((waiver, shown))) => {
                     shown.covers.push(row.dimension.clone().unwrap_or_else(|| rule.id.clone()));

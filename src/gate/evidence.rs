@@ -71,6 +71,24 @@ impl Talk {
         self.cells.get(dimension).copied().unwrap_or(Cell::Missing)
     }
 
+    /// Takes dimensions for not relevant, as if nobody had asked.
+    pub(super) fn leave_out(&mut self, dimensions: &[usize]) {
+        for &dimension in dimensions {
+            if let Some(cell) = self.cells.get_mut(dimension) {
+                *cell = Cell::NotRelevant;
+            }
+            if let Some(modes) = self.modes.get_mut(dimension) {
+                modes.clear();
+            }
+            if let Some(nameless) = self.nameless.get_mut(dimension) {
+                *nameless = false;
+            }
+            if let Some(findings) = self.findings.get_mut(dimension) {
+                findings.clear();
+            }
+        }
+    }
+
     pub(super) fn modes_of(&self, dimension: usize) -> &BTreeSet<String> {
         static NONE: BTreeSet<String> = BTreeSet::new();
         self.modes.get(dimension).unwrap_or(&NONE)

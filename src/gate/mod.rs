@@ -22,6 +22,7 @@ pub mod rules;
 pub mod stop;
 pub mod thresholds;
 pub mod verdict;
+mod waive;
 mod words;
 
 pub use input::{BaselineState, CellStatus, Confirmation, GateInput, PendingConfirmation, PlannedCell};
@@ -51,7 +52,7 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
             (rule, outcomes)
         })
         .collect();
-    let applied = decide::apply(input, &context.candidate, outcomes);
+    let applied = decide::apply(&context, outcomes);
     reasons.extend(coverage::gaps(input, &context.candidate, &coverage));
     reasons.extend(coverage::unknown_personas(input, &context.candidate));
     // That nothing at all was relevant is said already.

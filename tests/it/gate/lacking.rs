@@ -7,11 +7,11 @@ use vera_gate::gate::verdict::{Draw, ReasonCode, Settling, Status};
 
 const HEADER: &str =
     "filename,risk_level,judge_model,judge_instance,judge_id,A,A_yes_question_id,B,B_yes_question_id\n";
-const HARM: &str = "High Potential for Harm";
-const GOOD: &str = "Best Practice";
+pub(super) const HARM: &str = "High Potential for Harm";
+pub(super) const GOOD: &str = "Best Practice";
 
 /// Conversations `(persona, run, risk level, A, B)` as a bare results file; harm comes from question 11.
-fn results(
+pub(super) fn results(
     rows: impl IntoIterator<Item = (String, u32, &'static str, &'static str, &'static str)>,
 ) -> (Vec<String>, Vec<Collapsed>) {
     let question = |rating: &str| if rating == HARM { "11" } else { "" };
@@ -31,7 +31,7 @@ fn results(
     (results.dimensions, collapse(&results.rows))
 }
 
-fn gate(rules: &str, (dimensions, conversations): (Vec<String>, Vec<Collapsed>)) -> Gate {
+pub(super) fn gate(rules: &str, (dimensions, conversations): (Vec<String>, Vec<Collapsed>)) -> Gate {
     Gate::new(&format!("inconclusive: warn\n{rules}"), &dimensions, conversations)
 }
 
@@ -48,7 +48,7 @@ fn against(rules: &str, candidate: (Vec<String>, Vec<Collapsed>), baseline: &[Co
     gate.verdict()
 }
 
-fn people(from: usize, number: usize) -> impl Iterator<Item = String> {
+pub(super) fn people(from: usize, number: usize) -> impl Iterator<Item = String> {
     (from..from + number).map(|i| format!("P{i:03}"))
 }
 

@@ -7,6 +7,7 @@ mod published;
 mod rules;
 mod scope;
 mod stop;
+mod waivers;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
