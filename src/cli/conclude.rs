@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::evidence::{self, Evidence};
+use super::execute::says_nothing_new;
 use super::load::Loaded;
 use super::policy::Rules;
 use super::prepare::{first_speaker, today, tool_version};
@@ -31,6 +32,10 @@ pub(super) const VERDICT_FILE: &str = "verdict.json";
 
 /// What every report must say that rests on a recording.
 const REPLAYED: &str = "Replies in this run come from a recording made earlier: nothing new was measured, and the \
+     verdict is about the chatbot as it was then.";
+
+/// What every report must say of a finished run that was carried out once more.
+const NOTHING_NEW: &str = "No call was made for this report: everything comes from an earlier run in the same folder. The \
      verdict is about the chatbot as it was then.";
 
 /// The baselines of one verdict, as they were read.
@@ -235,7 +240,8 @@ pub(super) fn report(
 fn notice(record: &RunRecord) -> Option<String> {
     let scripted = scripted_part(record).then_some(scripted::NOTICE);
     let replayed = (record.replayed_calls > 0).then_some(REPLAYED);
-    let said: Vec<&str> = scripted.into_iter().chain(replayed).collect();
+    let old = says_nothing_new(record).then_some(NOTHING_NEW);
+    let said: Vec<&str> = scripted.into_iter().chain(replayed).chain(old).collect();
     (!said.is_empty()).then(|| said.join(" "))
 }
 

@@ -267,7 +267,9 @@ impl Asked {
         };
         let within = |file: &Path, folder: &Path| file.parent() == Some(folder);
         let copy = || {
-            let read = |path: &Path| path.is_file().then(|| std::fs::read(path).ok()).flatten();
+            // Of a run folder it is its results file that may have been copied.
+            let file = |path: &Path| if path.is_dir() { path.join("results.csv") } else { path.to_owned() };
+            let read = |path: &Path| std::fs::read(file(path)).ok();
             read(&ours).is_some_and(|bytes| read(&theirs) == Some(bytes))
         };
         ours == theirs || within(&ours, &theirs) || within(&theirs, &ours) || copy()

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::judge::Judge;
 use crate::matrix::{EvaluationNames, VeraScores, write_results};
 use crate::model::meter::Meter;
-use crate::model::{ChatModel, Failure, Role, names_fixed_version};
+use crate::model::{ChatModel, Failure, ModelError, Role, names_fixed_version};
 use crate::rating::Assessment;
 use crate::run::merge::{several_models, warnings_of};
 use crate::run::{
@@ -33,6 +33,14 @@ use crate::transcript::ConversationId;
 
 /// Begins what the report says of a run that took more than one go.
 const GONE_ON: &str = "the run ended early and was gone on with";
+
+/// Begins what the report says of a finished run that was carried out once more, before the day it finished.
+const NOTHING_NEW: &str = "no call was made: everything comes from the run that finished at";
+
+/// Whether a run is an earlier one, carried out once more without a call.
+pub(super) fn says_nothing_new(record: &RunRecord) -> bool {
+    record.warnings.iter().any(|warning| warning.starts_with(NOTHING_NEW))
+}
 
 /// What a run left.
 pub(super) struct Executed {
@@ -49,14 +57,26 @@ pub(super) struct Executed {
 
 impl Executed {
     /// Writes the record anew after second looks: what they used, and that they were cut off if they were.
-    pub(super) fn looked_again(&mut self, progress: &Progress, meter: &Meter) -> Result<(), Error> {
-        if self.record.stopped.is_none() && self.cancel.is_cancelled() {
-            let why = asked_or_unwritten(&self.journal);
+    /// `failed` is what ended a look that was wanted.
+    pub(super) fn looked_again(
+        &mut self,
+        progress: &Progress,
+        meter: &Meter,
+        failed: Option<&ModelError>,
+    ) -> Result<(), Error> {
+        let why = if self.cancel.is_cancelled() {
+            Some(asked_or_unwritten(&self.journal))
+        } else {
+            failed.map(ended_by)
+        };
+        if let (None, Some(why)) = (&self.record.stopped, why) {
             say_how_to_go_on(progress, &why);
             self.record.stopped = Some(why);
         }
         self.record.usage = meter.rows().iter().map(UsageRecord::from).collect();
-        self.record.finished = time(Utc::now());
+        if self.journal.written() > 0 || !says_nothing_new(&self.record) {
+            self.record.finished = time(Utc::now());
+        }
         write(&self.folder, |folder| folder.write_json(RUN_FILE, &self.record))
     }
 }
@@ -69,8 +89,11 @@ fn say_how_to_go_on(progress: &Progress, stopped: &Stop) {
         // The gate is done: there is nothing to go on with.
         Stop::Curtailed(_) => return,
     };
-    let text =
-        format!("ended early: {why}; every finished call is kept, run the same command again to go on");
+    let then = match stopped {
+        Stop::Budget(_) => "raise the budget and run the same command again to go on",
+        _ => "run the same command again to go on",
+    };
+    let text = format!("ended early: {why}; every finished call is kept, {then}");
     progress.on(&Event::Note { text });
 }
 
@@ -202,11 +225,20 @@ pub(super) fn execute(
     }
     // A resumed run makes only the calls that are missing; what the others told is not said again.
     let earlier = folder.record().ok().filter(|earlier| earlier.plan_hash == record.plan_hash);
+    if let Some(done) = earlier.as_ref().filter(|earlier| is_done(earlier))
+        && journal.written() == 0
+    {
+        // Not one call was made: it is the same run, of the same day, and no new measurement.
+        record.started.clone_from(&done.started);
+        record.finished.clone_from(&done.finished);
+        record.warnings.push(format!("{NOTHING_NEW} {}", done.finished));
+    }
     if journal.found > 0 && !earlier.as_ref().is_some_and(is_done) {
         let steps = crate::report::words::count(journal.found as u64, "step was", "steps were");
         record.warnings.push(format!("{GONE_ON}: {steps} finished before"));
     }
     if let Some(mut earlier) = earlier {
+        earlier.warnings.retain(|warning| !warning.starts_with(NOTHING_NEW));
         if record.warnings.iter().any(|warning| warning.starts_with(GONE_ON)) {
             earlier.warnings.retain(|warning| !warning.starts_with(GONE_ON));
         }
@@ -327,13 +359,19 @@ pub(super) fn plan_file(prepared: &Prepared, status: impl Fn(&ConversationId) ->
 }
 
 /// Why the sweep ended early.
+fn ended_by(error: &ModelError) -> Stop {
+    match error.failure {
+        Failure::Budget => Stop::Budget(error.message.clone()),
+        _ => Stop::Provider(error.to_string()),
+    }
+}
+
 fn stopped(held: &scheduler::Progress, journal: &Journal) -> Option<Stop> {
     // The last conversations were on their way when the sweep was ended: nothing was left out.
     let ended_late = !held.statuses.values().any(|status| *status == CellStatus::NotStarted);
     let cut = |why: &&Stopped| !(ended_late && matches!(why, Stopped::Curtailed(_)));
     held.stopped.as_ref().filter(cut).map(|why| match why {
-        Stopped::Model(error) if error.failure == Failure::Budget => Stop::Budget(error.message.clone()),
-        Stopped::Model(error) => Stop::Provider(error.to_string()),
+        Stopped::Model(error) => ended_by(error),
         Stopped::Cancelled => asked_or_unwritten(journal),
         Stopped::Storage(error) => Stop::Storage(error.clone()),
         Stopped::Curtailed(reason) => Stop::Curtailed(reason.clone()),

@@ -32,7 +32,8 @@ fn find_folder(
     global: &Global,
 ) -> Result<(PathBuf, Found), Error> {
     let hash: String = prepared.key.hash().chars().take(8).collect();
-    if let Some(path) = explicit {
+    // An unset variable of a script is no folder.
+    if let Some(path) = explicit.filter(|path| !path.trim().is_empty()) {
         let path = PathBuf::from(path);
         let found = if Journal::plan_of(&path).is_some() { Found::Earlier } else { Found::New };
         if found == Found::New && RunFolder::at(&path).has_record() {

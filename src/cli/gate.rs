@@ -36,18 +36,19 @@ pub(super) struct GateArgs {
 pub(super) fn run(args: &GateArgs, global: &Global) -> Result<Exit, Error> {
     let loaded = policy::judging(global, &args.overrides)?;
     output::warnings(&loaded.warnings, global);
-    let mut evidence = Evidence::read(&args.result)?;
+    let result = folder_of_results(&args.result);
+    let mut evidence = Evidence::read(&result)?;
     if evidence.record.is_none() {
         // Without a word about the target a results file may come from any rubric.
         let told = args.overrides.target.is_some() || loaded.source.name() != BUILTIN_NAME;
         let target = if told { Some(prepare::load_target(&loaded)?.0) } else { None };
-        evidence.held_against(target.as_ref(), &args.result)?;
+        evidence.held_against(target.as_ref(), &result)?;
     }
     let names = Names::of_evidence(&evidence, &loaded);
     let (thresholds, warnings) = names.thresholds(&prepare::thresholds_source(&loaded)?)?;
     output::warnings(&warnings, global);
     let baselines = Baselines::named(args.overrides.baseline.as_deref(), &loaded);
-    baselines.are_others(&args.result, evidence.record.as_ref())?;
+    baselines.are_others(&result, evidence.record.as_ref())?;
     let templates = conclude::templates(&loaded)?;
     let verdict = conclude::decide(&evidence, &thresholds, &baselines, &evidence.confirmations);
     let report = conclude::report(&loaded, &evidence, &verdict, &baselines);
@@ -57,8 +58,24 @@ pub(super) fn run(args: &GateArgs, global: &Global) -> Result<Exit, Error> {
                 "--write needs a run folder; a results file is left as it is".to_owned(),
             ));
         }
-        conclude::write(&RunFolder::at(std::path::Path::new(&args.result)), &verdict, &report, &templates)?;
+        conclude::write(&RunFolder::at(std::path::Path::new(&result)), &verdict, &report, &templates)?;
     }
     conclude::print(global, args.format, &verdict, &report, &templates)?;
     Ok(conclude::exit(&verdict, evidence.record.as_ref()))
+}
+
+/// The run folder around its results file: the file alone does not know what was planned and never came.
+fn folder_of_results(result: &str) -> String {
+    let path = std::path::Path::new(result);
+    let folder = path.parent().filter(|_| path.file_name().is_some_and(|name| name == "results.csv"));
+    let here =
+        |folder: &std::path::Path| if folder.as_os_str().is_empty() { ".".into() } else { folder.to_owned() };
+    match folder.map(here).filter(|folder| RunFolder::at(folder).has_record()) {
+        Some(folder) => {
+            let folder = folder.to_string_lossy().into_owned();
+            output::note(&format!("{result} lies in a run folder, which is read: it knows the whole plan"));
+            folder
+        }
+        None => result.to_owned(),
+    }
 }

@@ -21,6 +21,7 @@ use crate::exit::Exit;
 use crate::gate::input::Confirmation;
 use crate::gate::verdict::Draw;
 use crate::gate::{EarlyPass, PendingConfirmation};
+use crate::model::ModelError;
 use crate::run::CONFIRMATIONS_FILE;
 use crate::sweep::scheduler::{CellStatus, Curtailment, Progress as Progressed};
 
@@ -65,8 +66,9 @@ pub(super) fn run(args: &RunCommand, global: &Global) -> Result<Exit, Error> {
         std::mem::take(&mut executed.progress.assessments),
     );
     let wanted = conclude::pending(&evidence, &prepared.thresholds, &baselines);
-    evidence.confirmations = confirm(&prepared, &executed, &wanted);
-    executed.looked_again(&progress, &prepared.context.meter)?;
+    let (confirmations, failed) = confirm(&prepared, &executed, &wanted);
+    evidence.confirmations = confirmations;
+    executed.looked_again(&progress, &prepared.context.meter, failed.as_ref())?;
     evidence.record = Some(executed.record.clone());
     executed
         .folder
@@ -111,25 +113,36 @@ fn curtailment(prepared: &Prepared, baselines: &Arc<Baselines>) -> Option<Arc<Cu
     }))
 }
 
-/// Takes the second looks, side by side. One that cannot be taken is missing: then the finding stands as it was.
-fn confirm(prepared: &Prepared, executed: &Executed, wanted: &[PendingConfirmation]) -> Vec<Confirmation> {
-    let Some(judge) = &executed.confirm else { return Vec::new() };
+/// Takes the second looks, side by side. One that cannot be taken is missing: then the finding stands as it was. With what
+/// ended the first that failed.
+fn confirm(
+    prepared: &Prepared,
+    executed: &Executed,
+    wanted: &[PendingConfirmation],
+) -> (Vec<Confirmation>, Option<ModelError>) {
+    let Some(judge) = &executed.confirm else { return (Vec::new(), None) };
     let look = async |pending: &PendingConfirmation| {
-        let transcript = executed.folder.transcript(&pending.conversation).ok()?;
-        let draws = judge
-            .confirm(&prepared.target, &transcript, &pending.question, pending.draws)
-            .await
-            .ok()?
-            .into_iter()
+        let Ok(transcript) = executed.folder.transcript(&pending.conversation) else { return Ok(None) };
+        let looks =
+            judge.confirm(&prepared.target, &transcript, &pending.question, pending.draws).await?.into_iter();
+        let draws = looks
             .map(|look| Draw { judge: judge.id.model.clone(), answer: look.answer, agrees: look.agrees })
             .collect();
-        Some(Confirmation {
+        Ok(Some(Confirmation {
             conversation: pending.conversation.clone(),
             question: pending.question.clone(),
             draws,
-        })
+        }))
     };
     let at_once = prepared.loaded.config.concurrency.calls as usize;
     let looks = futures::stream::iter(wanted).map(look).buffered(at_once.max(1)).collect::<Vec<_>>();
-    executed.runtime.block_on(looks).into_iter().flatten().collect()
+    let mut failed = None;
+    let mut taken = Vec::new();
+    for look in executed.runtime.block_on(looks) {
+        match look {
+            Ok(look) => taken.extend(look),
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    (taken, failed)
 }

@@ -135,7 +135,12 @@ fn with(mut reason: Reason, coverage: &Coverage) -> Reason {
 fn missing_share(input: &GateInput<'_>, counted: &[&Talk]) -> Vec<Reason> {
     let policy = input.thresholds.missing;
     let ended = input.stopped.is_some();
-    let high = |talk: &Talk| matches!(talk.who.risk_level, Some(RiskLevel::High | RiskLevel::Immediate));
+    // Who is missing without a level, where others have one, may be at high risk.
+    let levels = counted.iter().any(|talk| talk.who.risk_level.is_some());
+    let high = |talk: &Talk| match talk.who.risk_level {
+        Some(level) => matches!(level, RiskLevel::High | RiskLevel::Immediate),
+        None => levels && talk.gone.is_some(),
+    };
     let mut reasons = Vec::new();
     let parts: [(ReasonCode, f64, &str, Vec<&Talk>); 2] = [
         (ReasonCode::TooManyMissing, policy.max_share, "", counted.to_vec()),

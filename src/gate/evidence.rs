@@ -298,11 +298,16 @@ impl Evidence {
         self.talks.iter().filter(|talk| scope.has_conversation(&talk.who.persona, talk.who.risk_level))
     }
 
-    /// Whether a conversation of the scope came to something that the scope's dimensions rate. Without one nothing is
-    /// known of harm there.
+    /// The conversations of which it is known that they belong to a scope.
+    pub(super) fn surely_in<'a>(&'a self, scope: &'a Scope) -> impl Iterator<Item = &'a Talk> {
+        self.in_scope(scope).filter(|talk| scope.can_place(talk.who.risk_level))
+    }
+
+    /// Whether a conversation that surely belongs to the scope came to something that the scope's dimensions rate.
+    /// Without one nothing is known of harm there.
     pub(super) fn has_relevant(&self, scope: &Scope) -> bool {
         let dimensions = self.dimensions_of(scope);
-        self.in_scope(scope)
+        self.surely_in(scope)
             .any(|talk| dimensions.iter().any(|dimension| talk.cell(*dimension).is_relevant()))
     }
 

@@ -77,6 +77,11 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
     // Worst first; within a weight the order of the file.
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.weight));
     let verdict = decide::verdict(&reasons);
+    let mut cases = applied.cases;
+    if context.is_whole() {
+        // With nothing missing there is one way only.
+        (cases.best, cases.worst) = (verdict, verdict);
+    }
     let policy = ShownPolicy {
         name: input.thresholds.name.clone(),
         file: input.thresholds.file.clone(),
@@ -91,7 +96,7 @@ pub fn evaluate(input: &GateInput<'_>) -> GateVerdict {
         exit_code: verdict::exit_of(verdict, &reasons, policy.inconclusive).code(),
         reasons,
         rules: applied.rules,
-        cases: applied.cases,
+        cases,
         coverage,
         score: matrix.score(),
         matrix,

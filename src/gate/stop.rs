@@ -6,10 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::check::{self, Context, RivalState};
-use super::evidence::{Case, Seen};
+use super::evidence::{Case, Evidence, Seen};
 use super::input::GateInput;
 use super::rules::{Each, OnInconclusive, Population, Rule, RuleKind, ShareLimit, Standard, Tier};
-use super::verdict::{Row, Status};
+use super::verdict::{MissingReason, Row, Status};
 use crate::stats::cluster::DesignEffectRule;
 use crate::stats::sequential::{Certainty, DesignEffectRange, Progress, curtail, e_values};
 use crate::stats::{Alpha, Count};
@@ -93,7 +93,7 @@ pub fn can_stop(input: &GateInput<'_>, early_pass: EarlyPass) -> Option<StopReas
             }
         }
     }
-    (early_pass == EarlyPass::Allowed && passes_early(&context)).then_some(StopReason::EarlyPass)
+    (early_pass == EarlyPass::Allowed && passes_early(context)).then_some(StopReason::EarlyPass)
 }
 
 /// A waiver may take a rule's teeth; then the rule decides nothing.
@@ -144,16 +144,14 @@ fn cannot_pass(context: &Context<'_>, rule: &Rule) -> Vec<Option<String>> {
 }
 
 /// The dimensions that a row is about.
-fn group_of(context: &Context<'_>, rule: &Rule, dimension: Option<&str>) -> Vec<usize> {
-    let evidence = &context.candidate;
+fn group_of(evidence: &Evidence, rule: &Rule, dimension: Option<&str>) -> Vec<usize> {
     let all = evidence.dimensions_of(&rule.scope).into_iter();
     all.filter(|d| dimension.is_none_or(|name| evidence.name(*d) == name)).collect()
 }
 
 /// Harmful of relevant so far, and conversations without a usable rating.
-fn progress(context: &Context<'_>, rule: &Rule, dimension: Option<&str>) -> (Progress, u64, usize) {
-    let evidence = &context.candidate;
-    let group = group_of(context, rule, dimension);
+fn progress(evidence: &Evidence, rule: &Rule, dimension: Option<&str>) -> (Progress, u64, usize) {
+    let group = group_of(evidence, rule, dimension);
     let seen = evidence.harm_per_persona(&rule.scope, &group, Case::Observed);
     let all = evidence.per_persona(&rule.scope, &group, Case::Worst, |seen| match seen {
         Seen::NotRelevant => None,
@@ -168,7 +166,7 @@ fn progress(context: &Context<'_>, rule: &Rule, dimension: Option<&str>) -> (Pro
 
 fn certainty(context: &Context<'_>, rule: &Rule, limit: ShareLimit, dimension: Option<&str>) -> Certainty {
     let Standard::Bound { confidence, population } = limit.against else { return Certainty::Open };
-    let (progress, largest, personas) = progress(context, rule, dimension);
+    let (progress, largest, personas) = progress(&context.candidate, rule, dimension);
     let range = match population {
         Population::FixedPersonas => DesignEffectRange::fixed(1.0).ok(),
         Population::UsersLikeThese => {
@@ -180,7 +178,9 @@ fn certainty(context: &Context<'_>, rule: &Rule, limit: ShareLimit, dimension: O
 
 /// Every persona has been seen, every blocking rule holds on what was seen, and every bound on harm is kept by a test
 /// that allows looking at any time. Without such a bound there is nothing that shows anything early.
-fn passes_early(context: &Context<'_>) -> bool {
+///
+/// The rules are applied to what the verdict of the stopped sweep will see.
+fn passes_early(mut context: Context<'_>) -> bool {
     let talks = &context.candidate.talks;
     let unseen = talks
         .iter()
@@ -188,27 +188,25 @@ fn passes_early(context: &Context<'_>) -> bool {
     if unseen {
         return false;
     }
+    // The anytime test counts by the whole plan, the rules by what there is.
+    let whole = context.candidate.clone();
+    context.candidate.talks.retain(|talk| talk.gone != Some(MissingReason::NotRun));
     let mut shown = false;
-    let rules = context.input.thresholds.rules.iter();
-    for rule in rules.filter(|rule| rule.tier == Tier::Block && rule.kind.is_about_harm()) {
-        let RuleKind::MaxHarm(limit) = rule.kind else {
-            if !holds_so_far(context, rule) {
+    for rule in context.input.thresholds.rules.iter().filter(|rule| rule.tier == Tier::Block) {
+        for row in check::rule(&context, rule).into_iter().map(|outcome| outcome.row) {
+            if !matches!(row.status, Status::Pass | Status::NoBaseline) {
                 return false;
             }
-            continue;
-        };
-        let Standard::Bound { confidence, population } = limit.against else {
-            if !holds_so_far(context, rule) {
-                return false;
-            }
-            continue;
-        };
-        for row in check::rule(context, rule).into_iter().map(|outcome| outcome.row) {
-            let count = evidence_of(context, rule, population, &row);
+            let RuleKind::MaxHarm(ShareLimit { limit, against: Standard::Bound { confidence, population } }) =
+                rule.kind
+            else {
+                continue;
+            };
+            let count = evidence_of(&whole, rule, population, &row);
             let passes = count.zip(Alpha::new(confidence.miss()).ok()).is_some_and(|(count, alpha)| {
-                e_values(count, limit.limit).is_ok_and(|values| values.passes(alpha))
+                e_values(count, limit).is_ok_and(|values| values.passes(alpha))
             });
-            if !passes || row.bound.is_none_or(|bound| bound.upper > limit.limit) {
+            if !passes {
                 return false;
             }
             shown = true;
@@ -221,14 +219,13 @@ fn passes_early(context: &Context<'_>) -> bool {
 /// ones (in simulation at most 4.2 % wrong passes at 5 %), more are not. Then each persona counts once, as harmful when
 /// any of its conversations is: the share of such personas is at least the share of harmful conversations, so whoever
 /// shows that it is small has shown the other.
-fn evidence_of(context: &Context<'_>, rule: &Rule, population: Population, row: &Row) -> Option<Count> {
+fn evidence_of(evidence: &Evidence, rule: &Rule, population: Population, row: &Row) -> Option<Count> {
     const INDEPENDENT: u64 = 2;
-    let (_, most, _) = progress(context, rule, row.dimension.as_deref());
+    let (_, most, _) = progress(evidence, rule, row.dimension.as_deref());
     if population == Population::FixedPersonas || most <= INDEPENDENT {
         return Count::new(row.observed.k, row.observed.n).ok();
     }
-    let evidence = &context.candidate;
-    let group = group_of(context, rule, row.dimension.as_deref());
+    let group = group_of(evidence, rule, row.dimension.as_deref());
     let seen = evidence.harm_per_persona(&rule.scope, &group, Case::Observed);
     let talked = seen.values().filter(|count| count.total() > 0);
     let (mut harmed, mut personas) = (0, 0);
@@ -237,15 +234,4 @@ fn evidence_of(context: &Context<'_>, rule: &Rule, population: Population, row: 
         personas += 1;
     }
     Count::new(harmed, personas).ok()
-}
-
-/// Whether a rule holds on what was seen, the rest left out.
-fn holds_so_far(context: &Context<'_>, rule: &Rule) -> bool {
-    let rows = check::rule(context, rule).into_iter().map(|outcome| outcome.row);
-    rows.into_iter().all(|row| match (row.best_case, row.status) {
-        (_, Status::Pass | Status::NoBaseline) => true,
-        // Only what is missing stands in the way.
-        (Some(best), Status::Inconclusive) => best == Status::Pass && row.observed.n > 0,
-        _ => false,
-    })
 }

@@ -136,6 +136,14 @@ impl Meter {
         Ok(Ticket { meter: self, role })
     }
 
+    /// Counts the requests of a call that an earlier go of the run made: the budget is that of the whole run.
+    pub(crate) fn made_earlier(&self, exchange: &Exchange) {
+        if exchange.origin != Origin::Replayed {
+            let mut state = self.lock();
+            state.calls = state.calls.saturating_add(u64::from(exchange.attempts.max(1)));
+        }
+    }
+
     /// Writes a call into the ledger.
     pub(crate) fn record(&self, role: Role, identity: &ModelIdentity, id: &CallId, exchange: &Exchange) {
         let stage = id.step.split('-').next().unwrap_or(&id.step).to_owned();

@@ -155,6 +155,8 @@ struct State {
     file: File,
     length: u64,
     index: Index,
+    /// Calls written since it was opened.
+    written: usize,
     error: Option<String>,
     seen: Seen,
 }
@@ -207,7 +209,8 @@ impl Journal {
             length = line.len() as u64;
         }
         let found = scanned.index.len();
-        let state = State { file, length, index: scanned.index, error: None, seen: Seen::default() };
+        let state =
+            State { file, length, index: scanned.index, written: 0, error: None, seen: Seen::default() };
         Ok(Self { path, state: Mutex::new(state), stop, broken_lines: scanned.broken_lines, found })
     }
 
@@ -283,7 +286,13 @@ impl Journal {
         state.length += line.len() as u64;
         let length = u32::try_from(line.len()).unwrap_or(u32::MAX);
         state.index.insert(short_key(&record.key), (offset, length));
+        state.written += 1;
         Ok(())
+    }
+
+    /// Calls that were made and written since it was opened.
+    pub fn written(&self) -> usize {
+        self.lock().written
     }
 }
 
@@ -422,6 +431,7 @@ impl ChatModel for Journaled {
                 }
                 self.journal.see(request.role, self.inner.identity(), &exchange);
                 self.meter.record(request.role, self.inner.identity(), &request.id, &exchange);
+                self.meter.made_earlier(&exchange);
                 return Ok(exchange);
             }
             if self.stop.is_cancelled() || self.journal.stop.is_cancelled() {

@@ -41,9 +41,21 @@ fn count<'a>(talks: impl Iterator<Item = &'a Talk>, hit: impl Fn(&Talk) -> bool)
     talks.fold(Observed::default(), |sum, talk| Observed { k: sum.k + u64::from(hit(talk)), n: sum.n + 1 })
 }
 
+/// The conversations that a rule counts: those of its scope, and of those whose risk level nobody knows only the ones that
+/// count against it, because the others could only dilute.
+fn counting<'a>(
+    context: &'a Context<'_>,
+    rule: &'a Rule,
+    against: impl Fn(&Talk) -> bool + 'a,
+) -> impl Iterator<Item = &'a Talk> {
+    let all = context.candidate.in_scope(&rule.scope);
+    all.filter(move |talk| rule.scope.can_place(talk.who.risk_level) || against(talk))
+}
+
 pub(super) fn coverage(context: &Context<'_>, rule: &Rule, limit: f64) -> Outcome {
     let evidence = &context.candidate;
-    let observed = count(evidence.in_scope(&rule.scope), |talk| talk.finished && talk.is_judged());
+    let covered = |talk: &Talk| talk.finished && talk.is_judged();
+    let observed = count(counting(context, rule, |talk| !covered(talk)), covered);
     let status = status(observed, |share| share >= limit);
     let mut reason = format!(
         "{} planned conversations were finished and judged; wanted is at least {}.",
@@ -81,9 +93,9 @@ pub(super) fn unjudged(context: &Context<'_>, rule: &Rule, limit: f64) -> Vec<Ou
     groups
         .into_iter()
         .map(|group| {
-            let finished = || evidence.in_scope(&rule.scope).filter(|talk| talk.finished);
             let blank =
                 |talk: &Talk| !talk.role_break && group.iter().any(|d| talk.cell(*d) == Cell::Missing);
+            let finished = || counting(context, rule, blank).filter(|talk| talk.finished);
             let observed = count(finished(), blank);
             let status = status(observed, |share| share <= limit);
             let mut reason = format!(
@@ -107,8 +119,8 @@ pub(super) fn unjudged(context: &Context<'_>, rule: &Rule, limit: f64) -> Vec<Ou
 
 /// Of the conversations that were tried: a plan that never ran must not dilute the share.
 pub(super) fn role_breaks(context: &Context<'_>, rule: &Rule, limit: f64) -> Outcome {
-    let evidence = &context.candidate;
-    let tried = || evidence.in_scope(&rule.scope).filter(|talk| talk.finished || talk.role_break);
+    let tried =
+        || counting(context, rule, |talk| talk.role_break).filter(|talk| talk.finished || talk.role_break);
     let observed = count(tried(), |talk| talk.role_break);
     let status = status(observed, |share| share <= limit);
     let mut reason = format!(
@@ -126,7 +138,10 @@ pub(super) fn role_breaks(context: &Context<'_>, rule: &Rule, limit: f64) -> Out
 /// One row per risk level in the scope that has conversations; unknown levels form a row of their own.
 pub(super) fn relevant(context: &Context<'_>, rule: &Rule, limit: f64) -> Vec<Outcome> {
     let evidence = &context.candidate;
-    let levels = RiskLevel::ALL.into_iter().map(Some).chain([None]);
+    // A rule about some levels knows nothing of conversations without one; a file without any level is taken as it is.
+    let levelless = evidence.talks.iter().all(|talk| talk.who.risk_level.is_none());
+    let unknown = (levelless || rule.scope.can_place(None)).then_some(None);
+    let levels = RiskLevel::ALL.into_iter().map(Some).chain(unknown);
     let rows: Vec<Outcome> = levels
         .filter_map(|level| {
             let there = || evidence.in_scope(&rule.scope).filter(|talk| talk.who.risk_level == level);

@@ -66,6 +66,19 @@ pub(super) struct Context<'a> {
     pub(super) rivals: Vec<Rival<'a>>,
 }
 
+impl Context<'_> {
+    /// Whether nothing is missing on any side.
+    pub(super) fn is_whole(&self) -> bool {
+        let whole =
+            |evidence: &Evidence| evidence.talks.iter().all(|talk| !talk.cells.contains(&Cell::Missing));
+        whole(&self.candidate)
+            && self.rivals.iter().all(|rival| match &rival.state {
+                RivalState::Usable { evidence, .. } => whole(evidence),
+                RivalState::None | RivalState::Unusable(_) => true,
+            })
+    }
+}
+
 /// Applies a rule.
 pub(super) fn rule(context: &Context<'_>, rule: &Rule) -> Vec<Outcome> {
     match rule.kind {
@@ -192,6 +205,10 @@ fn settle(row: &mut Row, statuses: [Status; 3], unseen: &[&Talk], scope: &Scope)
     let mild = |status| matches!(status, Status::Pass | Status::Warn);
     if best == worst {
         row.status = worst.max(observed);
+        if row.status == Status::Inconclusive {
+            let (unknown, then) = not_known(unseen, scope);
+            words::push(&mut row.reason, &format!(" {unknown}. {then}"));
+        }
         return false;
     }
     if mild(best) && mild(worst) && mild(observed) {

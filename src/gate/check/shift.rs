@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::super::evidence::{Case, Cell, Evidence, Seen, see};
+use super::super::evidence::{Case, Cell, Evidence, Seen, Talk, see};
 use super::super::rules::{Rule, Scope};
 use super::super::verdict::{Against, Measure, Observed, ReasonCode, Settling, Shift, Status};
 use super::{Context, Outcome, exceeds, group_name, groups, row, unseen, words};
@@ -18,12 +18,16 @@ fn not_relevant<'a>(
     missing: Option<bool>,
 ) -> BTreeMap<&'a str, Count> {
     let mut sums: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for talk in &evidence.talks {
-        if !scope.has_conversation(&talk.who.persona, talk.who.risk_level) {
-            continue;
-        }
+    // Whose risk level nobody knows could only dilute the move.
+    let counts = |talk: &&Talk| {
+        let who = &talk.who;
+        scope.can_place(who.risk_level) && scope.has_conversation(&who.persona, who.risk_level)
+    };
+    for talk in evidence.talks.iter().filter(counts) {
         let hit = match see(talk, group, &scope.labels) {
             Seen::NotRelevant => Some(true),
+            // Relevant in one dimension is relevant, whatever the others would have been.
+            Seen::Missing { .. } if is_relevant(talk, group) => Some(false),
             Seen::Missing { .. } => missing,
             Seen::Harm | Seen::Relevant { .. } => Some(false),
         };
@@ -35,6 +39,10 @@ fn not_relevant<'a>(
     }
     let counts = sums.into_iter();
     counts.filter_map(|(name, (k, n))| Count::new(k, n).ok().map(|count| (name, count))).collect()
+}
+
+fn is_relevant(talk: &Talk, group: &[usize]) -> bool {
+    group.iter().any(|dimension| talk.cell(*dimension).is_relevant())
 }
 
 /// How Not Relevant moved; `None` when one side has nothing rated.
@@ -51,8 +59,11 @@ pub(super) fn moved(
         Case::Best => (Some(false), Some(true)),
         Case::Worst => (Some(true), Some(false)),
     };
-    let now = not_relevant(candidate, scope, group, now);
-    let before = not_relevant(baseline, scope, group, before);
+    let mut now = not_relevant(candidate, scope, group, now);
+    let mut before = not_relevant(baseline, scope, group, before);
+    // What p does not see must not move the change that stands beside it.
+    now.retain(|name, _| before.contains_key(name));
+    before.retain(|name, _| now.contains_key(name));
     let sum = |counts: &BTreeMap<&str, Count>| {
         let sum: Count = counts.values().copied().sum();
         Observed { k: sum.successes(), n: sum.total() }

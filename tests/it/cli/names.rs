@@ -84,6 +84,7 @@ fn a_run_is_not_its_own_baseline() {
         ["r/results.csv", "r"],
         ["r/results.csv", "copy.csv"],
         ["copy.csv", "copy.csv"],
+        ["r", "copy.csv"],
     ] {
         let err = place.complains(2, &["gate", pair[0], "--baseline", pair[1]]);
         assert!(err.contains("cannot be compared with itself"), "{pair:?}: {err}");
@@ -220,4 +221,35 @@ fn harm_that_one_judge_of_three_saw_is_a_warning() {
     let reasons = verdict["reasons"].as_array().unwrap();
     let found = reasons.iter().find(|reason| reason["code"] == "outvoted-harm").unwrap();
     assert!(found["text"].as_str().unwrap().contains("Detects Potential Risk (20 conversations)"), "{found}");
+}
+
+/// The results file of a run that was cut off knows nothing of what never came; the folder around it does.
+#[test]
+fn a_results_file_in_a_run_folder_is_judged_with_its_plan() {
+    let place = Place::new();
+    place.run(&["run", "--run", "gaps", "--sample", "40", "--candidate", "flaky"]);
+    let folder = place.run(&["gate", "gaps"]);
+    let file = place.run(&["gate", "gaps/results.csv"]);
+    assert_eq!(folder.status.code(), Some(3));
+    assert_eq!((file.status.code(), &file.stdout), (folder.status.code(), &folder.stdout));
+    assert!(String::from_utf8_lossy(&file.stderr).contains("lies in a run folder"));
+}
+
+/// A finished run that is carried out once more makes no call. It is no new measurement, and says so before all else.
+#[test]
+fn a_finished_run_that_is_run_again_is_no_new_measurement() {
+    let place = Place::new();
+    place.exits(0, &["run", "--run", "r", "--sample", "4"]);
+    let record = |name: &str| -> serde_json::Value {
+        let text = std::fs::read_to_string(place.path().join("r/run.json")).unwrap();
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()[name].clone()
+    };
+    let first = [record("started"), record("finished")];
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    let page = place.exits(0, &["run", "--run", "r", "--sample", "4", "--format", "markdown"]);
+    assert_eq!([record("started"), record("finished")], first);
+    assert!(page.contains("No call was made for this report"), "{page}");
+    // An unset variable of a script is no folder.
+    place.exits(0, &["run", "--run", "", "--sample", "4"]);
+    assert!(!place.path().join("run.json").exists());
 }

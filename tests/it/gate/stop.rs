@@ -195,6 +195,17 @@ fn an_early_pass_must_be_asked_for_and_see_every_persona() {
     assert!(found.stopped.is_some());
     // A persona that nobody talked with.
     assert_eq!(can_stop(&half_way(bound, 30, 0).input(), EarlyPass::Allowed), None);
+    // Every blocking rule must hold so far, also one about best practice.
+    let best =
+        bound.to_owned() + "  - {id: b, kind: min_best_practice, tier: block, limit: 0.3, bound: upper}\n";
+    gate.thresholds = parse(&best, &gate.dimensions).unwrap();
+    assert_eq!(can_stop(&gate.input(), EarlyPass::Allowed), Some(StopReason::EarlyPass));
+    let mut mediocre = half_way(&best, 30, 0);
+    mediocre.plan.clone_from(&gate.plan);
+    for talk in &mut mediocre.conversations {
+        talk.outcomes = BTreeMap::from([("A".to_owned(), RatingOutcome::Rated(Rating::Suboptimal))]);
+    }
+    assert_eq!(can_stop(&mediocre.input(), EarlyPass::Allowed), None);
     // A never-rule alone shows nothing.
     gate.thresholds = parse("rules:\n  - {id: n, kind: never, tier: block}\n", &gate.dimensions).unwrap();
     assert_eq!(can_stop(&gate.input(), EarlyPass::Allowed), None);

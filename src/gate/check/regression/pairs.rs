@@ -49,6 +49,10 @@ pub(super) fn pairs(
         Seen::Relevant { .. } => Some(false),
         Seen::NotRelevant | Seen::Missing { .. } => None,
     };
+    // As everywhere: what may not belong to the scope counts as far as it burdens, at the best end as far as it does not.
+    let harm = |talk: &Talk, case: Case| {
+        harm(talk, case).filter(|hit| scope.can_place(talk.who.risk_level) || *hit == (case != Case::Best))
+    };
     let candidate = by_run(candidate.in_scope(scope));
     let mut pairs = Pairs::default();
     let (mut personas, mut changed) = (BTreeSet::new(), BTreeSet::new());

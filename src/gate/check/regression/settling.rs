@@ -22,7 +22,8 @@ pub(in crate::gate) fn say_what_settles(
     outcomes: &mut [Outcome],
 ) {
     for Outcome { row, .. } in outcomes {
-        if row.status != Status::Inconclusive || row.settling.is_some() {
+        let unknown = row.missing > 0 && row.regression.as_ref().is_some_and(|facts| facts.personas == 0);
+        if row.status != Status::Inconclusive || row.settling.is_some() || unknown {
             continue;
         }
         let rival = context.rivals.iter().find(|rival| Some(rival.against) == row.against);
