@@ -8,6 +8,7 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use tokio_util::sync::CancellationToken;
 
+use super::conclude::VERDICT_FILE;
 use super::folder::is_done;
 use super::held::Held;
 use super::load::Loaded;
@@ -101,6 +102,21 @@ fn time(at: DateTime<Utc>) -> String {
     at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
+/// Takes away the verdict of an earlier go and its reports: were this one killed, they would speak for a run they did not
+/// see. They are written anew at its end, or by `gate --write`.
+fn forget_verdict(folder: &RunFolder) -> Result<(), Error> {
+    for name in [VERDICT_FILE, "report.json", "report.md", "report.html", "junit.xml"] {
+        let path = folder.file(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(&path, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Why calls were cancelled.
 fn asked_or_unwritten(journal: &Journal) -> Stop {
     journal.error().map_or(Stop::Cancelled, Stop::Storage)
@@ -128,6 +144,8 @@ pub(super) fn execute(
     crew::writable(folder.path()).map_err(|error| Error::io(folder.path(), error))?;
     let cancel = prepared.context.cancel.clone();
     let journal = Journal::open(folder.path(), &prepared.key, cancel.clone()).map_err(journal_error)?;
+    prepared.context.meter.made_earlier(journal.found as u64);
+    forget_verdict(&folder)?;
     folder.tidy();
     let broken = match journal.broken_lines {
         0 => None,

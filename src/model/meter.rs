@@ -136,12 +136,10 @@ impl Meter {
         Ok(Ticket { meter: self, role })
     }
 
-    /// Counts the requests of a call that an earlier go of the run made: the budget is that of the whole run.
-    pub(crate) fn made_earlier(&self, exchange: &Exchange) {
-        if exchange.origin != Origin::Replayed {
-            let mut state = self.lock();
-            state.calls = state.calls.saturating_add(u64::from(exchange.attempts.max(1)));
-        }
+    /// Counts calls that an earlier go of the run made, each as one request: the budget is that of the whole run.
+    pub(crate) fn made_earlier(&self, calls: u64) {
+        let mut state = self.lock();
+        state.calls = state.calls.saturating_add(calls);
     }
 
     /// Writes a call into the ledger.

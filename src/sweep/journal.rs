@@ -431,7 +431,6 @@ impl ChatModel for Journaled {
                 }
                 self.journal.see(request.role, self.inner.identity(), &exchange);
                 self.meter.record(request.role, self.inner.identity(), &request.id, &exchange);
-                self.meter.made_earlier(&exchange);
                 return Ok(exchange);
             }
             if self.stop.is_cancelled() || self.journal.stop.is_cancelled() {

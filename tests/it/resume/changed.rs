@@ -71,6 +71,28 @@ async fn fresh_starts_anew_beside_an_unfinished_run() {
     assert_eq!(count(), 3);
 }
 
+/// What a run found earlier says nothing of a go that was killed: no verdict is better than a stale one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_go_leaves_no_older_verdict() {
+    let server = endpoint(20).await;
+    let place = Place::new(&server, &format!("{SWEEP}budget: {{ calls: 40 }}\n"));
+    let first = place.run(&["run", "--run", "r"]);
+    assert!(
+        place.path("r/verdict.json").exists() && place.path("r/report.json").exists(),
+        "{}",
+        said(&first)
+    );
+    place.configure(&server, SWEEP);
+    let mut child = place.start(&["run", "--run", "r"]);
+    assert!(until(&server, 50, &mut child));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!place.path("r/verdict.json").exists() && !place.path("r/report.json").exists());
+    assert!(matches!(place.run(&["report", "r"]).status.code(), Some(2)), "nothing to report yet");
+    place.completes(&["run", "--run", "r"]);
+    assert!(place.path("r/verdict.json").exists());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_process_on_the_folder_is_refused() {
     let server = endpoint(40).await;

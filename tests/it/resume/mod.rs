@@ -1,6 +1,7 @@
 //! Runs that are killed, stopped or disturbed, and what is left of them: the real binary against a counting endpoint.
 #![cfg(unix)]
 
+mod budget;
 mod changed;
 mod faults;
 mod killed;
