@@ -7,10 +7,11 @@ use clap::{Args, Subcommand};
 
 use super::conclude::VERDICT_FILE;
 use super::evidence::{self, Evidence};
-use super::load::{self, Overrides};
+use super::load::{self, Loaded, Overrides};
 use super::prepare::today;
 use super::{Global, conclude, output};
 use crate::baseline::{Baseline, BlessInput, Force, ModelUse, Origin, bless, refusals};
+use crate::config::{BUILTIN_NAME, FILE_NAMES};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::gate::GateVerdict;
@@ -166,14 +167,18 @@ fn dirty_files(global: &Global) -> Vec<String> {
         output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
     };
     // Without its configuration a run can still be blessed; what it named is then not known.
-    let named: Vec<PathBuf> = load::config(global, &Overrides::default())
+    let top = git(&["rev-parse", "--show-toplevel"]).unwrap_or_default();
+    let named: Vec<PathBuf> = configuration(global, Path::new(top.trim()))
         .map(|loaded| loaded.policy_files().iter().filter_map(|path| path.canonicalize().ok()).collect())
         .unwrap_or_default();
-    let top = git(&["rev-parse", "--show-toplevel"]).unwrap_or_default();
-    let listed = git(&["status", "--porcelain", "--untracked-files=all"]).unwrap_or_default();
+    // Ignored files are listed too: rules that no commit ever holds.
+    let listed =
+        git(&["status", "--porcelain", "--untracked-files=all", "--ignored=traditional"]).unwrap_or_default();
     let is_named = |path: &str| {
         let path = Path::new(top.trim()).join(path);
-        path.canonicalize().is_ok_and(|path| named.iter().any(|named| path.starts_with(named)))
+        // A folder that is ignored stands for all that is in it.
+        let about = |path: &Path, named: &Path| path.starts_with(named) || named.starts_with(path);
+        path.canonicalize().is_ok_and(|path| named.iter().any(|named| about(&path, named)))
     };
     let policy = |path: &str, endings: &[&str]| {
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -182,6 +187,7 @@ fn dirty_files(global: &Global) -> Vec<String> {
     };
     // A JSON file that git does not know yet is a result more likely than a rule.
     let endings = |state: &str| match state {
+        "!!" => &[][..],
         "??" => &[".yaml", ".yml", ".tsv"][..],
         _ => &[".yaml", ".yml", ".tsv", ".json", ".txt"][..],
     };
@@ -190,7 +196,22 @@ fn dirty_files(global: &Global) -> Vec<String> {
         .filter_map(|line| Some((line.get(..2)?, line.get(3..)?)))
         .filter(|(state, path)| is_named(path) || policy(path, endings(state)))
         .map(|(_, path)| path.to_owned())
+        .collect::<BTreeSet<_>>()
+        .into_iter()
         .collect()
+}
+
+/// The configuration here, or else the one at the top of the repository.
+fn configuration(global: &Global, top: &Path) -> Result<Loaded, Error> {
+    let here = load::config(global, &Overrides::default())?;
+    let above = FILE_NAMES.iter().map(|name| top.join(name)).find(|path| path.is_file());
+    match above {
+        Some(path) if here.source.name() == BUILTIN_NAME => {
+            let global = Global { config: Some(path.to_string_lossy().into_owned()), ..global.clone() };
+            load::config(&global, &Overrides::default())
+        }
+        _ => Ok(here),
+    }
 }
 
 /// Shows a baseline wherever it is kept.

@@ -164,6 +164,21 @@ fn uncommitted_rules_of_any_name_stand_against_blessing() {
     place.write("policy/rules.yaml", "rules:\n  - {id: n, kind: max_harm, tier: block, limit: 0.9}\n");
     let err = place.complains(3, &["baseline", "bless", "r", "--to", "b.json"]);
     assert!(err.contains("uncommitted changes in policy/rules.yaml"), "{err}");
+    // The same from a folder below, and of rules that git was told to ignore.
+    let below = std::process::Command::new(env!("CARGO_BIN_EXE_vera-gate"))
+        .current_dir(place.path().join("policy"))
+        .args(["baseline", "bless", "../r", "--to", "b.json"])
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&below.stderr).contains("policy/rules.yaml"), "{below:?}");
+    git(&["checkout", "-q", "--", "policy/rules.yaml"]);
+    place.exits(0, &["baseline", "bless", "r", "--to", "b.json"]);
+    git(&["rm", "-rq", "--cached", "policy"]);
+    place.write(".gitignore", "policy/\nr/\nb.json\n");
+    git(&["add", ".gitignore"]);
+    git(&["commit", "-qm", "ignored"]);
+    let err = place.complains(3, &["baseline", "bless", "r", "--to", "b.json"]);
+    assert!(err.contains("uncommitted changes in policy"), "{err}");
 }
 
 #[test]
