@@ -380,6 +380,7 @@ pub(super) fn plan_file(prepared: &Prepared, status: impl Fn(&ConversationId) ->
 fn ended_by(error: &ModelError) -> Stop {
     match error.failure {
         Failure::Budget => Stop::Budget(error.message.clone()),
+        Failure::Storage => Stop::Storage(error.message.clone()),
         _ => Stop::Provider(error.to_string()),
     }
 }

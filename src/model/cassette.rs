@@ -80,6 +80,10 @@ impl Cassette {
     /// taken away.
     pub fn open(path: &Path, mode: CassetteMode) -> Result<Self, String> {
         let say = |error: &dyn std::fmt::Display| format!("cassette {}: {error}", path.display());
+        // A device may have no end.
+        if path.exists() && !path.is_file() {
+            return Err(say(&"this is no file"));
+        }
         let mut known = BTreeMap::new();
         let mut whole = 0;
         if mode == CassetteMode::Replay || path.exists() {
@@ -201,7 +205,7 @@ impl Recorder {
     fn unwritten(&self, error: &str) -> ModelError {
         ModelError {
             role: self.role,
-            failure: Failure::Transport,
+            failure: Failure::Storage,
             message: format!("the recording {} cannot be written: {error}", self.cassette.path.display()),
             attempts: 0,
         }

@@ -371,12 +371,23 @@ pub enum Failure {
     Interrupted,
     /// A local program died or closed its output.
     Exited,
+    /// The recording cannot be written: what further calls bring would be lost.
+    Storage,
 }
 
 impl Failure {
     /// Whether every further call of this role would fail the same way.
     pub fn stops_run(self) -> bool {
-        matches!(self, Self::Quota | Self::Auth | Self::NotFound | Self::Tls | Self::Budget | Self::Cancelled)
+        matches!(
+            self,
+            Self::Quota
+                | Self::Auth
+                | Self::NotFound
+                | Self::Tls
+                | Self::Budget
+                | Self::Cancelled
+                | Self::Storage
+        )
     }
 
     /// The word used in reports and outputs.
@@ -398,6 +409,7 @@ impl Failure {
             Self::Restart => "restart",
             Self::Interrupted => "interrupted by the end of an earlier run",
             Self::Exited => "program exited",
+            Self::Storage => "storage",
         }
     }
 }

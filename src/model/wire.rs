@@ -190,7 +190,8 @@ impl Fault {
             | Failure::Cancelled
             | Failure::Restart
             | Failure::Interrupted
-            | Failure::Exited => Retry::Never,
+            | Failure::Exited
+            | Failure::Storage => Retry::Never,
         };
         Self {
             failure,

@@ -32,6 +32,30 @@ async fn broken_lines_are_told_and_cost_only_themselves() {
     assert_eq!(server.count(), before);
 }
 
+/// A recording that cannot be written stops the run, as a journal does: what further calls bring would be lost.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recording_that_cannot_be_written_stops_the_run() {
+    let server = endpoint(0).await;
+    let (clean, place) = (Place::new(&server, SWEEP), Place::new(&server, SWEEP));
+    clean.completes(&["run", "--run", "r"]);
+    let needed = server.count();
+    // No file may have more than 4,096 blocks of 512 bytes, and the recording has all but a few of these already.
+    std::fs::write(place.path("rec.jsonl"), "\n".repeat(4096 * 512 - 6000)).unwrap();
+    let script = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" run --run r --record rec.jsonl";
+    let output =
+        program(place.path("").as_path(), Path::new("sh"), &["-c", script, env!("CARGO_BIN_EXE_vera-gate")])
+            .output()
+            .unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert!(said(&output).contains("rec.jsonl cannot be written"), "{}", said(&output));
+    assert_eq!(place.json("r/run.json")["stopped"]["kind"], "storage");
+    let called = server.count() - needed;
+    assert!(called < needed, "calls that cannot be recorded are not made: {called}");
+    place.completes(&["run", "--run", "r"]);
+    let device = place.run(&["run", "--run", "d", "--record", "/dev/zero"]);
+    assert!(said(&device).contains("this is no file"), "{}", said(&device));
+}
+
 /// Files that may not grow beyond a size fail as a full disk does: in the middle of a line.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_full_disk_stops_the_run_and_loses_nothing_finished() {
